@@ -1,0 +1,1 @@
+"""rtopt makes a running vLLM faster, and proves it."""

@@ -1,0 +1,1 @@
+"""Stage 3: name a cause with its evidence, or abstain."""

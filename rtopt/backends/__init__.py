@@ -1,0 +1,1 @@
+"""Readers of machine state, one per vendor."""

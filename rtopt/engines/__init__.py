@@ -1,0 +1,1 @@
+"""Engines: live servers, servers that we launch, and replays."""

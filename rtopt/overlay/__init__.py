@@ -1,0 +1,1 @@
+"""The only code that runs inside the processes of vLLM."""

@@ -1,0 +1,1 @@
+"""Stage 2: what the engine should do, and how far it is from that."""

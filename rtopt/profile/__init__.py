@@ -1,0 +1,1 @@
+"""Stage 1: record a running engine, or read a trace."""

@@ -1,0 +1,1 @@
+"""Stage 5: claim, evidence, intervention, delta, in one file."""

@@ -1,0 +1,1 @@
+"""Files: traces, nouns, runs, append-only logs."""
