@@ -29,6 +29,24 @@ class Cause(StrEnum):
     LOAD_TOO_LOW = "load_too_low"
     """The engine could do more; nobody asks."""
 
+    @property
+    def label(self) -> str:
+        """A few words for a person, lower case."""
+        return _LABELS[self]
+
+
+_LABELS: Mapping[Cause, str] = {
+    Cause.SLOTS_FULL: "every slot is taken",
+    Cause.TOKEN_BUDGET_FULL: "the token budget of a step is used up",
+    Cause.KV_CAPACITY: "KV memory is full",
+    Cause.PREEMPTION: "running requests are thrown out",
+    Cause.QUEUE_GROWING: "the queue is growing",
+    Cause.LONG_PREFILL: "long prompts hold decoding up",
+    Cause.COMPUTE: "the model's run takes the time",
+    Cause.HOST_GAP: "time is lost between steps",
+    Cause.LOAD_TOO_LOW: "the offered load is low",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -66,6 +84,8 @@ class Attribution:
     """Why no cause is named; then `findings` is empty."""
     considered: tuple[Finding, ...] = ()
     """Causes that were checked and not named, with the evidence against them."""
+    absent: Mapping[Cause, str] = field(default_factory=dict)
+    """Causes that could not be checked, and why."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Every number that the rules used."""
     unexplained_frac: float | None = None

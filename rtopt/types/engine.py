@@ -77,6 +77,16 @@ class Engine(Protocol):
         """
         ...
 
-    def record(self, duration_s: float, *, load: Load | None = None) -> Trace:
-        """Record steps and requests for so long, and wait for it."""
+    def record(
+        self, duration_s: float, *, load: Load | None = None, max_requests: int | None = None
+    ) -> Trace:
+        """Record steps and requests for so long, and wait for it.
+
+        A recording that was interrupted or cut off keeps what it has; `End.reason` says so.
+
+        Args:
+            duration_s: Longest time to record, in seconds.
+            load: How the traffic is offered, as its owner states it; kept in the header.
+            max_requests: End earlier, once so many requests have finished.
+        """
         ...

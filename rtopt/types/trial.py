@@ -27,6 +27,8 @@ class Margin:
 
     metric: str
     worse_frac: float
+    certify: bool = True
+    """Must be proven for a keep; False: too noisy to prove in one trial, only harm counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

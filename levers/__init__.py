@@ -1,0 +1,1 @@
+"""Levers: one file each, named like its id."""

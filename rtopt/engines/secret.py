@@ -1,0 +1,56 @@
+"""The token that lets this user's controllers change the engines that this user serves."""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rtopt.errors import UsageError
+from rtopt.overlay.rtopt_overlay.wire import TOKEN_ENV, TOKEN_FILE_ENV
+from rtopt.storage import state_root
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def new_token_file(port: int) -> Path:
+    """Write a fresh token for the server on `port`, readable by this user only."""
+    path = _file_of(port)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(secrets.token_urlsafe(32) + "\n")
+    return path
+
+
+def find_token(url: str, given: Path | None = None) -> str | None:
+    """Token for the server at `url`: the file given, else the environment, else `rtopt serve`'s.
+
+    None when there is none: then nothing can be changed.
+
+    Raises:
+        UsageError: The file that was named cannot be read or is empty.
+    """
+    named = given or (Path(p) if (p := os.environ.get(TOKEN_FILE_ENV)) else None)
+    if named is not None:
+        return _read(named)
+    if token := os.environ.get(TOKEN_ENV):
+        return token
+    parts = urlsplit(url)
+    if parts.hostname in _LOOPBACK and parts.port and (ours := _file_of(parts.port)).is_file():
+        return _read(ours)
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UsageError(f"token file {path.name}: {error.strerror}. Nothing was sent.") from error
+    if not token:
+        raise UsageError(f"token file {path.name}: empty; wanted one line. Nothing was sent.")
+    return token
+
+
+def _file_of(port: int) -> Path:
+    return state_root() / "servers" / f"{port}.token"
