@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtopt.errors import RtoptError
-    from rtopt.loop import Session, attach
+    from rtopt.session import Session, attach
     from rtopt.types import (
         Attribution,
         Cause,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "RtoptError": "rtopt.errors",
-    "Session": "rtopt.loop",
-    "attach": "rtopt.loop",
+    "Session": "rtopt.session",
+    "attach": "rtopt.session",
 }
 _TYPES = (
     "Attribution",

@@ -51,6 +51,8 @@ class Hold:
         """What stands when nothing of ours is on the engine."""
         self._may_be_on = False
         """Whether the engine may be held by us, with either arm on it."""
+        self._has_failed = False
+        """Whether a restore was given up, and told."""
         self._interrupt: KeyboardInterrupt | None = None
         """A Ctrl-C that came while restoring; it is raised when the restore is done."""
 
@@ -132,7 +134,7 @@ class Hold:
         trace: TracebackType | None,
     ) -> None:
         """Restore after any exception, and raise it again with the state named."""
-        if error is None or isinstance(error, UndoError):
+        if error is None or self._has_failed:
             return
         cause = str(error) or type(error).__name__
         was_on = self._may_be_on
@@ -145,6 +147,8 @@ class Hold:
         match error:
             case KeyboardInterrupt():
                 raise StoppedError(f"Interrupted within {self._trial}. {told}") from error
+            case UndoError():  # of a commit; the restore after it has worked
+                raise EngineError(f"{cause} {told}", **error.facts) from error
             case RtoptError():
                 raise type(error)(f"{cause} {told}", **error.facts) from error
             case Exception():
@@ -193,6 +197,7 @@ class Hold:
             f" {knobs(self._arms[self._arm].knobs)} was on it last. A running engine restores by"
             " itself when the lease runs out; read the knobs before you rely on it."
         )
+        self._has_failed = True
         self._note("error", text=message)
         raise UndoError(message, wanted=dict(base)) from (cause or failure)
 

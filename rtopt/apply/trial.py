@@ -143,6 +143,8 @@ class _Run:
     def _measured(self, pair: int, arm: Arm) -> Block:
         plan = self._plan
         trace = self._engine.record(plan.block_s, load=self._load)
+        if trace.end.reason == "interrupted":
+            raise KeyboardInterrupt  # the engine kept what it had; a trial has no use for half
         if trace.duration_s < SHORTEST_FRAC * plan.block_s:
             raise EngineError(
                 f"pair {pair + 1}, {arm}: the recording ended after {trace.duration_s:.1f} s"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from rtopt.metrics import series
 from rtopt.metrics.metric import Metric
-from rtopt.metrics.throughput import has_all_steps, total
+from rtopt.metrics.throughput import has_all, total
 from rtopt.types import Step, Trace
 
 _Field = Callable[[Step], float | None]
@@ -63,7 +63,7 @@ def _kv(trace: Trace) -> float | None:
 def _preemptions(trace: Trace) -> float | None:
     if trace.header.source == "metrics":
         return series.increase(trace, "vllm:num_preemptions_total")
-    count = total(step.preempted for step in trace.steps) if has_all_steps(trace) else None
+    count = total(step.preempted for step in trace.steps) if has_all(trace, "step") else None
     return None if count is None else float(count)
 
 

@@ -10,12 +10,14 @@ UNFINISHED = frozenset({"abort", "error"})
 """Ways to end that are no answer: such a request counts in no rate and no latency."""
 
 
-def has_all_steps(trace: Trace) -> bool:
-    """Whether the window's steps are complete, so that their sum is the window's total.
+def has_all(trace: Trace, kind: str) -> bool:
+    """Whether the window's records of a kind are complete, so that their sum is the total.
 
-    A recording that its size cap ended is complete: its window ends where the steps do.
+    A recording that its size cap ended is complete: its window ends where the records do. A loss
+    on the way from the server is counted in lines, which may have been of any kind.
     """
-    return trace.end.reason == "size" or not trace.end.dropped.get("step")
+    lost = trace.end.dropped
+    return trace.end.reason == "size" or not (lost.get(kind) or lost.get("lines"))
 
 
 def total(values: Iterable[int | None]) -> int | None:
@@ -36,7 +38,7 @@ def _per_second(trace: Trace, amount: int | None) -> float | None:
 def _throughput(trace: Trace) -> float | None:
     if trace.header.source == "metrics":
         return series.rate(trace, "vllm:generation_tokens_total")
-    if not has_all_steps(trace):
+    if not has_all(trace, "step"):
         return None
     return _per_second(trace, total(step.output_tokens for step in trace.steps))
 
@@ -44,7 +46,7 @@ def _throughput(trace: Trace) -> float | None:
 def _prompt_throughput(trace: Trace) -> float | None:
     if trace.header.source == "metrics":
         return series.rate(trace, "vllm:prompt_tokens_total")
-    if not has_all_steps(trace):
+    if not has_all(trace, "step"):
         return None
     return _per_second(trace, total(step.prefill_tokens for step in trace.steps))
 
@@ -52,7 +54,7 @@ def _prompt_throughput(trace: Trace) -> float | None:
 def _request_rate(trace: Trace) -> float | None:
     if trace.header.source == "metrics":
         return series.rate(trace, "vllm:request_success_total")
-    if trace.end.dropped.get("request") and trace.end.reason != "size":
+    if not has_all(trace, "request"):
         return None
     answered = sum(request.finish not in UNFINISHED for request in trace.requests)
     return _per_second(trace, answered or None)

@@ -132,7 +132,7 @@ def _spec(group: Mapping[str, Any]) -> Any:
             f" {', '.join((*_FULL, _SLIDING))}. Nothing was predicted.",
             kind=kind,
         )
-    shape = {
+    shape: dict[str, Any] = {
         "block_size": int(group["block_size"]),
         "num_kv_heads": int(group.get("num_kv_heads") or 1),
         "head_size": int(group.get("head_size") or 1),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from vllm import __version__
 from vllm.sampling_params import SamplingParams
 from vllm.utils.hashing import get_hash_fn_by_name
 from vllm.v1.core.kv_cache_utils import (
@@ -15,7 +16,6 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
-from vllm.version import __version__
 
 from rtopt.cost import StepLoad
 from rtopt.sim.batch import Batch, Output
@@ -165,8 +165,8 @@ class EngineScheduler:
             ("scheduler_config", "long_prefill_token_threshold"),
         )
         before = [self.get(path) for path in limits]
-        for path, value in zip(limits, (2**40, 2**40, 0), strict=True):
-            self.set(path, value)
+        for path, lifted in zip(limits, (2**40, 2**40, 0), strict=True):
+            self.set(path, lifted)
         try:
             return self.finish(self.schedule())
         finally:

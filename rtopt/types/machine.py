@@ -17,8 +17,8 @@ class Machine:
     """Hardware and operating system, without any host or user name."""
 
     cpu: str
-    num_cpus: int
-    """Processors that this process may use."""
+    num_cpus: int | None = None
+    """Processors that the process may use; absent when only its metrics page was seen."""
     memory_bytes: int | None = None
     accelerators: tuple[Accelerator, ...] = ()
     kernel: str | None = None

@@ -88,9 +88,7 @@ class _Run:
             load=load,
         )
         end = End(end_ns=START_NS + int(toy.duration_s * 1e9), clock=clock)
-        return Trace(
-            header=header, end=end, steps=tuple(self.steps), requests=tuple(self.requests)
-        )
+        return Trace(header=header, end=end, steps=tuple(self.steps), requests=tuple(self.requests))
 
     def _arrive(self) -> None:
         while self.due and self.due[0] <= self.now:

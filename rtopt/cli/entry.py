@@ -1,0 +1,75 @@
+"""Finds the command's file, runs it, and turns an error into one line and an exit code."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from rtopt import __version__
+from rtopt.cli.commands import COMMANDS
+from rtopt.cli.show import fail
+from rtopt.errors import RtoptError, StoppedError
+
+
+class LazyGroup(TyperGroup):
+    """Knows the commands' names and help without loading their files."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Typer's signature
+        """Names, the five verbs first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
+        """A stand-in with the command's help, enough for the overview."""
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(name=cmd_name, help=COMMANDS[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The real command, from its file."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load(str(name)) if command is not None else command, rest
+
+
+def load(name: str) -> Any:
+    """Load the file of one command."""
+    module = import_module(f"rtopt.cli.{name.replace('-', '_')}")
+    app = typer.Typer(add_completion=False)
+    app.command(name=name, help=module.run.__doc__, **getattr(module, "SETTINGS", {}))(module.run)
+    return typer.main.get_command(app)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Makes a running vLLM faster, and proves it: profile, predict, attribute, apply, report.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rtopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Options before the command."""
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app(prog_name="rtopt")
+    except RtoptError as error:
+        fail(str(error))
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        fail("interrupted; nothing was on trial")
+        sys.exit(StoppedError.exit_code)

@@ -1,0 +1,28 @@
+"""What `apply` and `tune` show about a plan and a finished run."""
+
+import typer
+
+from rtopt.cli.show import say
+from rtopt.report import describe_plan, describe_run
+from rtopt.session import Session
+from rtopt.types import Plan
+
+
+def show_plan(plan: Plan) -> bool:
+    """Print the plan and change nothing."""
+    say(describe_plan(plan))
+    say("Nothing was changed. Add --rollback to try it behind the gate.")
+    return False
+
+
+def ask(plan: Plan) -> bool:
+    """Print the plan and ask."""
+    say(describe_plan(plan))
+    return typer.confirm("Try it?", default=False)
+
+
+def finish(session: Session) -> str:
+    """Write the report, and say how the run ended."""
+    page = session.report()
+    run = session.last_run
+    return f"{describe_run(run.path) if run else ''}\nreport: {page}"

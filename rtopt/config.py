@@ -1,0 +1,164 @@
+"""A run's settings: one TOML file plus a few flags; every part belongs to the room that uses it."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtopt.apply import GateSettings
+from rtopt.errors import TraceError, UsageError
+from rtopt.metrics import METRICS
+from rtopt.storage import from_json
+from rtopt.types import Load, Slo, Value
+
+OBJECTIVES: Mapping[str, str] = {
+    "throughput": "throughput",
+    "ttft": "ttft_mean",
+    "itl": "itl_mean",
+    "e2e": "e2e_mean",
+}
+"""What a user asks for, and the metric that it is measured in."""
+
+_SLO = re.compile(r"(?P<metric>[a-z0-9_]+)=(?P<value>[0-9.]+)(?P<unit>[a-z/%]*)")
+_TO_MS = {"ms": 1.0, "s": 1e3, "": 1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much a run may take."""
+
+    trials: int = 3
+    """Changes that may be tried; alpha is split over them."""
+    max_minutes: float | None = None
+    max_exposed: int | None = None
+    """Requests that may finish in candidate blocks over the whole run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything that decides what a run does."""
+
+    objective: str = "throughput"
+    """One of OBJECTIVES."""
+    slos: tuple[Slo, ...] = ()
+    load: Load | None = None
+    """How the traffic is offered; None: unknown, arrivals count as open."""
+    profile_s: float = 60.0
+    """Length of a baseline recording."""
+    gate: GateSettings = field(default_factory=GateSettings)
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise UsageError(
+                f"objective={self.objective}: unknown; known: {', '.join(OBJECTIVES)}."
+                " Nothing was changed."
+            )
+        if self.profile_s <= 0 or self.budget.trials < 1:
+            raise UsageError(
+                f"profile_s={self.profile_s:g}, trials={self.budget.trials}: must be above 0."
+                " Nothing was changed."
+            )
+
+    @property
+    def metric(self) -> str:
+        """The metric id of the objective."""
+        return OBJECTIVES[self.objective]
+
+
+def read_config(path: Path | None, overrides: Mapping[str, Any]) -> RunConfig:
+    """Read a TOML file, put flags over it, and check the whole once.
+
+    Args:
+        path: The file, or None for defaults.
+        overrides: Nested values that win over the file; None means not given.
+
+    Raises:
+        UsageError: The file cannot be read, or a setting is unknown or impossible.
+    """
+    data: dict[str, Any] = {}
+    if path is not None:
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"{path}: {error}. Nothing was changed.") from error
+    merged = _over(data, overrides)
+    try:
+        return from_json(RunConfig, merged, where=str(path or "the command line"))
+    except TraceError as error:
+        raise UsageError(f"{error} Nothing was changed.") from error
+
+
+def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(base)
+    for key, value in top.items():
+        if isinstance(value, Mapping):
+            below = _over(out.get(key, {}), value)
+            if below:
+                out[key] = below
+        elif value is not None:
+            out[key] = value
+    return out
+
+
+def parse_slo(text: str) -> Slo:
+    """Read a limit such as itl_p95=200ms or throughput=100.
+
+    Raises:
+        UsageError: Not of that form, an unknown metric, or a unit that the metric does not have.
+    """
+    found = _SLO.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--slo {text}: wanted METRIC=LIMIT, for example itl_p95=200ms")
+    metric = METRICS.get(found["metric"])
+    if metric is None:
+        known = ", ".join(METRICS)
+        raise UsageError(f"--slo {text}: unknown metric {found['metric']}; known: {known}")
+    unit = found["unit"]
+    if metric.unit == "ms" and unit in _TO_MS:
+        return Slo(metric=metric.id, limit=float(found["value"]) * _TO_MS[unit])
+    if unit not in ("", metric.unit):
+        raise UsageError(f"--slo {text}: {metric.id} is in {metric.unit}, not {unit}")
+    return Slo(metric=metric.id, limit=float(found["value"]))
+
+
+def parse_load(text: str) -> Load:
+    """Read how traffic is offered: "open", or "closed:N" for N clients that each wait.
+
+    Raises:
+        UsageError: Neither.
+    """
+    if text == "open":
+        return Load(kind="open")
+    kind, _, clients = text.partition(":")
+    if kind == "closed" and clients.isdigit() and int(clients) > 0:
+        return Load(kind="closed", clients=int(clients))
+    raise UsageError(f"--load {text}: wanted open, or closed:N with N clients")
+
+
+def parse_knobs(texts: Sequence[str]) -> dict[str, Value]:
+    """Read KNOB=VALUE pairs; a value is a whole number, a number, true, false, or text.
+
+    Raises:
+        UsageError: Not of that form, or a knob named twice.
+    """
+    knobs: dict[str, Value] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value) or name in knobs:
+            raise UsageError(f"--set {text}: wanted KNOB=VALUE, each knob once")
+        knobs[name] = _value(value)
+    return knobs
+
+
+def _value(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,82 @@
+"""What a run leaves behind: every noun as a file, and its link in the provenance chain."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rtopt.apply import Journal
+from rtopt.report import Chain
+from rtopt.storage import RunDir, save, to_json, write_trace
+from rtopt.types import (
+    Attribution,
+    Choice,
+    Deviation,
+    EntryKind,
+    Plan,
+    Prediction,
+    Trace,
+    Trial,
+)
+
+
+class Ledger:
+    """Writes one run. Round N holds the N-th turn of the loop."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.run = run
+        self._chain = Chain(run.path / "provenance.jsonl")
+        self.journal = Journal(run.path / "journal.jsonl")
+        self.trials: list[Trial] = []
+
+    def open(self, title: str, settings: dict[str, Any]) -> None:
+        """First link: what was asked for."""
+        self._chain.append("run", title, settings)
+
+    def baseline(self, trace: Trace) -> None:
+        """The recording before anything was changed."""
+        self._trace("baseline", trace, "recorded before any change")
+
+    def after(self, trace: Trace) -> None:
+        """The recording after the last trial."""
+        self._trace(f"after-{len(self.trials)}", trace, "recorded after the change was kept")
+
+    def thought(
+        self,
+        prediction: Prediction,
+        deviation: Deviation,
+        attribution: Attribution,
+        choice: Choice,
+    ) -> None:
+        """What the stages concluded in this round, before anything was touched."""
+        round_ = len(self.trials) + 1
+        self._noun("prediction", round_, "evidence", "predicted for present knobs", prediction)
+        self._noun("deviation", round_, "evidence", "measured against predicted", deviation)
+        self._noun("attribution", round_, "claim", "why it is as fast as it is", attribution)
+        self._noun("choice", round_, "claim", choice.reason, choice)
+
+    def planned(self, plan: Plan) -> None:
+        """What is about to be tried, fixed before the first block."""
+        self._chain.append("intervention", f"trial planned: {plan.change.reason}", to_json(plan))
+
+    def tried(self, trial: Trial) -> None:
+        """How the trial ended."""
+        self.trials.append(trial)
+        self._noun("trial", len(self.trials), "delta", trial.verdict.reason, trial)
+
+    def close(self, reason: str) -> None:
+        """Last link."""
+        self._chain.append("end", reason, {"trials": len(self.trials)})
+
+    def _trace(self, name: str, trace: Trace, title: str) -> None:
+        path = self.run.path / f"{name}.jsonl.gz"
+        write_trace(trace, path)
+        body = {"file": path.name, "header": to_json(trace.header), "end": to_json(trace.end)}
+        self._chain.append("evidence", title, body)
+
+    def _noun(self, name: str, round_: int, kind: EntryKind, title: str, noun: object) -> None:
+        save(noun, self.run.path / f"{name}-{round_}.json")
+        self._chain.append(kind, title, noun)
+
+    @property
+    def kept(self) -> Sequence[Trial]:
+        """Trials that were kept."""
+        return [t for t in self.trials if t.verdict.keep]

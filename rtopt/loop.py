@@ -1,0 +1,106 @@
+"""The loop: profile -> predict -> attribute -> apply -> report. The only file that knows all."""
+
+from collections.abc import Callable, Mapping
+
+from rtopt import apply, attribute, predict, profile
+from rtopt.config import RunConfig
+from rtopt.ledger import Ledger
+from rtopt.types import Engine, Lever, Plan, Prediction, Progress, Trace, Trial, Value, silent
+
+Confirm = Callable[[Plan], bool]
+"""Asked before each change; False ends the run with nothing changed."""
+
+
+def yes(_plan: Plan) -> bool:
+    """Agree to every plan."""
+    return True
+
+
+def run(
+    engine: Engine,
+    config: RunConfig,
+    ledger: Ledger,
+    *,
+    levers: Mapping[str, Lever],
+    only: str | None = None,
+    confirm: Confirm = yes,
+    progress: Progress = silent,
+) -> tuple[Trial, ...]:
+    """Turn the loop until nothing is worth trying or the budget is used up.
+
+    Args:
+        engine: A live engine with the overlay, or a replayed one.
+        config: Objective, limits, gate and budget.
+        ledger: Gets every noun of the run.
+        levers: What may be changed.
+        only: Try this one lever, whatever the diagnosis says.
+        confirm: Asked before each change.
+        progress: Told where the run is.
+
+    Raises:
+        EvidenceError: Too little was recorded to predict anything. Nothing was changed.
+    """
+
+    def record() -> Trace:
+        return profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
+
+    budget = config.budget
+    baseline = record()
+    ledger.baseline(baseline)
+    reason = f"{budget.trials} trials, the most this run may make"
+    for _ in range(budget.trials):
+        progress("predict: replaying on the engine's own scheduler", None)
+        prediction = predict.run(baseline)
+        deviation = predict.compare(baseline, prediction)
+        attribution = attribute.rank(baseline, deviation, ledger.trials)
+        choice = apply.choose(
+            attribution,
+            levers,
+            engine.state(),
+            forecast=_forecaster(baseline, prediction),
+            objective=config.metric,
+            slos=config.slos,
+            tried=ledger.trials,
+            min_gain_frac=config.gate.min_gain_frac,
+            only=only,
+        )
+        ledger.thought(prediction, deviation, attribution, choice)
+        if choice.change is None:
+            reason = choice.reason
+            break
+        plan = apply.make_plan(
+            choice.change,
+            config.gate,
+            objective=config.metric,
+            slos=config.slos,
+            num_levers=budget.trials,
+            baseline=baseline,
+        )
+        ledger.planned(plan)
+        if not confirm(plan):
+            reason = "the plan was not confirmed; nothing was changed"
+            break
+        trial = apply.run_trial(
+            engine,
+            plan,
+            journal=ledger.journal,
+            load=config.load,
+            progress=progress,
+            max_minutes=budget.max_minutes,
+            max_exposed=budget.max_exposed,
+        )
+        ledger.tried(trial)
+        if trial.verdict.keep:
+            baseline = record()
+            ledger.after(baseline)
+    ledger.close(reason)
+    return tuple(ledger.trials)
+
+
+def _forecaster(baseline: Trace, now: Prediction) -> Callable[[Mapping[str, Value]], Prediction]:
+    """What-ifs on one baseline; the present knobs were already predicted."""
+
+    def forecast(knobs: Mapping[str, Value]) -> Prediction:
+        return predict.by_replay(baseline, set=knobs) if knobs else now
+
+    return forecast

@@ -1,0 +1,229 @@
+"""The embedded API: `rtopt.attach(url)` and the five verbs on what it returns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rtopt import apply, attribute, loop, predict, profile
+from rtopt.config import RunConfig
+from rtopt.engines import connect
+from rtopt.engines.vllm_server import VllmServer
+from rtopt.errors import EngineError, UsageError
+from rtopt.ledger import Ledger
+from rtopt.report import render
+from rtopt.storage import RunDir, find_run, new_run, save, to_json
+from rtopt.storage import load as load_noun
+from rtopt.types import (
+    Attribution,
+    Engine,
+    EngineState,
+    Load,
+    Prediction,
+    Progress,
+    Trace,
+    Trial,
+    Value,
+    silent,
+)
+
+_SERVER_FILE = "server.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Which server a run was on."""
+
+    url: str
+
+
+class Session:
+    """One engine, and what can be done with it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        config: RunConfig | None = None,
+        levers: Path | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        """Work with `engine`; nothing is sent yet. `levers` is a folder with more of them."""
+        self.engine = engine
+        self.config = config or RunConfig()
+        self._levers = levers
+        self._progress = progress
+        self.last_run: RunDir | None = None
+
+    def state(self) -> EngineState:
+        """Read the engine's knobs, limits and lease."""
+        return self.engine.state()
+
+    def profile(
+        self,
+        duration_s: float | None = None,
+        *,
+        load: Load | None = None,
+        max_requests: int | None = None,
+    ) -> Trace:
+        """Record what the engine does."""
+        return profile.run(
+            self.engine,
+            duration_s=duration_s or self.config.profile_s,
+            load=load or self.config.load,
+            max_requests=max_requests,
+            progress=self._progress,
+        )
+
+    def predict(self, trace: Trace, knobs: Mapping[str, Value] | None = None) -> Prediction:
+        """Replay the trace on the engine's own scheduler, at present or other knobs."""
+        return predict.by_replay(trace, set=knobs or {})
+
+    def attribute(self, trace: Trace) -> Attribution:
+        """Name what binds, with its numbers, or abstain."""
+        return attribute.rank(trace, predict.compare(trace, predict.run(trace)))
+
+    def apply(self, lever: str, *, confirm: loop.Confirm = loop.yes) -> Trial | None:
+        """Try one lever behind the gate; None when there was nothing to try.
+
+        The engine ends at the kept value or at its snapshot.
+        """
+        trials = self._run("apply", 1, only=lever, confirm=confirm)
+        return trials[-1] if trials else None
+
+    def tune(self, *, confirm: loop.Confirm = loop.yes) -> Sequence[Trial]:
+        """Turn the loop with every lever, within the budget."""
+        return self._run("tune", self.config.budget.trials, only=None, confirm=confirm)
+
+    def undo(self, run: str | Path | None = None) -> None:
+        """Take back what a run kept last; without a name, this session's last run."""
+        apply.take_back(self.engine, apply.Journal(self._path(run) / "journal.jsonl"))
+
+    def report(self, run: str | Path | None = None) -> Path:
+        """Write the report of a run; without a name, of this session's last one."""
+        return render(self._path(run))
+
+    def _path(self, run: str | Path | None) -> Path:
+        if run is not None:
+            return find_run(run).path
+        if self.last_run is None:
+            raise UsageError("this session has made no run yet; name one")
+        return self.last_run.path
+
+    def _run(
+        self, kind: str, trials: int, *, only: str | None, confirm: loop.Confirm
+    ) -> Sequence[Trial]:
+        config = replace(self.config, budget=replace(self.config.budget, trials=trials))
+        self.last_run = new_run(kind, to_json(config))
+        url = getattr(self.engine, "url", None)
+        if url is not None:
+            # For `rtopt undo RUN`; kept out of every noun, so that no report names a host.
+            save(Server(url=url), self.last_run.path / _SERVER_FILE)
+        ledger = Ledger(self.last_run)
+        ledger.open(f"{kind} for {config.objective}", to_json(config))
+        return loop.run(
+            self.engine,
+            config,
+            ledger,
+            levers=apply.load_levers(self._levers),
+            only=only,
+            confirm=confirm,
+            progress=self._progress,
+        )
+
+    def close(self) -> None:
+        """Stop renewing any lease and close the connection."""
+        close = getattr(self.engine, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def attach(
+    url: str,
+    *,
+    config: RunConfig | None = None,
+    token_file: Path | None = None,
+    levers: Path | None = None,
+    progress: Progress = silent,
+) -> Session:
+    """Connect to the vLLM server at `url`.
+
+    Raises:
+        EngineError: Nobody listens there, it is not vLLM, or several servers answer in turn.
+    """
+    engine = connect(url, token_file=token_file)
+    return Session(engine, config=config, levers=levers, progress=progress)
+
+
+def undo(run: str, *, url: str | None = None, token_file: Path | None = None) -> str:
+    """Take back what a run kept last; one sentence about what stands now.
+
+    Raises:
+        UsageError: The run kept nothing, or does not say which server it was on.
+        UndoError: The undo failed; the message names what stands.
+    """
+    found = find_run(run)
+    with attach(url or _url_of(found), token_file=token_file) as session:
+        taken = apply.take_back(session.engine, apply.Journal(found.path / "journal.jsonl"))
+        return f"undone: {_knobs(taken.undo.knobs)}; {_standing(session.state())}"
+
+
+def restore(url: str, *, force: bool = False, token_file: Path | None = None) -> str:
+    """Return a server to its start-up values; one sentence about what stands now.
+
+    Raises:
+        EngineError: The server has no overlay, so rtopt has changed nothing there.
+        HeldError: Another controller holds the engine, and `force` was not given.
+    """
+    engine = connect(url, token_file=token_file)
+    if not isinstance(engine, VllmServer):
+        raise EngineError(f"{url}: {engine.state().read_only}. Nothing was changed.")
+    state = engine.restore_start(force=force)
+    engine.close()
+    return f"restored to the start-up values; {_standing(state)}"
+
+
+def resume(run: str, *, url: str | None = None, token_file: Path | None = None) -> str:
+    """What became of a run that was cut off, from its journal and from the engine as it is now.
+
+    Nothing is changed: a change on trial was restored by its lease, or is about to be.
+    """
+    found = find_run(run)
+    story = apply.Journal(found.path / "journal.jsonl").story()
+    try:
+        with attach(url or _url_of(found), token_file=token_file) as session:
+            return f"{story}\nThe engine now: {_standing(session.state())}."
+    except EngineError as error:
+        return f"{story}\nThe engine now: unknown ({error})."
+
+
+def _standing(state: EngineState) -> str:
+    values = ", ".join(
+        f"{k.name}={k.value}" + ("" if k.value == k.snapshot else f" (snapshot {k.snapshot})")
+        for k in state.knobs
+    )
+    held = f", held by {state.held.holder} for {state.held.remaining_s:.0f} s" if state.held else ""
+    return f"the engine runs with {values}{held}"
+
+
+def _knobs(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _url_of(run: RunDir) -> str:
+    path = run.path / _SERVER_FILE
+    if not path.is_file():
+        raise UsageError(f"{run.id} does not say which server it was on; name the URL")
+    return load_noun(Server, path).url
