@@ -77,6 +77,11 @@ class Ledger:
         self._chain.append(kind, title, noun)
 
     @property
+    def exposed(self) -> int:
+        """Requests that a change on trial has served in this run."""
+        return sum(t.verdict.exposed_requests for t in self.trials)
+
+    @property
     def kept(self) -> Sequence[Trial]:
         """Trials that were kept."""
         return [t for t in self.trials if t.verdict.keep]

@@ -1,6 +1,8 @@
 """The loop: profile -> predict -> attribute -> apply -> report. The only file that knows all."""
 
+import time
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from rtopt import apply, attribute, predict, profile
 from rtopt.config import RunConfig
@@ -44,7 +46,7 @@ def run(
     def record() -> Trace:
         return profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
 
-    budget = config.budget
+    budget, started = config.budget, time.monotonic()
     baseline = record()
     ledger.baseline(baseline)
     reason = f"{budget.trials} trials, the most this run may make"
@@ -86,8 +88,8 @@ def run(
             journal=ledger.journal,
             load=config.load,
             progress=progress,
-            max_minutes=budget.max_minutes,
-            max_exposed=budget.max_exposed,
+            max_minutes=_left(budget.max_minutes, (time.monotonic() - started) / 60),
+            max_exposed=_left(budget.max_exposed, ledger.exposed),
         )
         ledger.tried(trial)
         if trial.verdict.keep:
@@ -95,6 +97,14 @@ def run(
             ledger.after(baseline)
     ledger.close(reason)
     return tuple(ledger.trials)
+
+
+Amount = TypeVar("Amount", int, float)
+
+
+def _left(limit: Amount | None, used: Amount) -> Amount | None:
+    """What is left of a budget; a trial with nothing left ends before its first block."""
+    return None if limit is None else max(limit - used, limit * 0)
 
 
 def _forecaster(baseline: Trace, now: Prediction) -> Callable[[Mapping[str, Value]], Prediction]:

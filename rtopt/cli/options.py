@@ -27,7 +27,7 @@ LoadText = Annotated[
     str | None,
     typer.Option("--load", help="How traffic is offered: open, or closed:N with N clients."),
 ]
-MaxMinutes = Annotated[float | None, typer.Option(help="Longest time for a trial, in minutes.")]
+MaxMinutes = Annotated[float | None, typer.Option(help="Longest time for the run, in minutes.")]
 MaxExposed = Annotated[
     int | None, typer.Option(help="Most requests that may be served by a change on trial.")
 ]

@@ -111,7 +111,9 @@ class ReplayEngine:
         self._mark("commit" if keep else "restore")
         return self.state()
 
-    def record(self, duration_s: float, *, load: Load | None = None) -> Trace:
+    def record(
+        self, duration_s: float, *, load: Load | None = None, max_requests: int | None = None
+    ) -> Trace:
         """Let so much virtual time pass; no waiting.
 
         Raises:
@@ -122,7 +124,7 @@ class ReplayEngine:
                 f"the replay is offered {self._offered}, and {load} was stated: state what the"
                 " workload says, or nothing. No time has passed."
             )
-        return self._simulator.advance(duration_s)
+        return self._simulator.advance(duration_s, max_requests=max_requests)
 
     def _mark(self, what: Literal["set", "commit", "restore"]) -> None:
         # One nanosecond on: what happens at the very start of a window is not in it.

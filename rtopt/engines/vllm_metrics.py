@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
+import psutil
 
 from rtopt.engines.metrics_page import ServerKind, address, open_client, probe, scrape
 from rtopt.engines.prometheus import Scrape, difference
@@ -34,6 +35,8 @@ READ_ONLY: Final = (
 PERIOD_S: Final = 1.0
 MAX_FAILURES: Final = 3
 """Failed readings in a row after which the server counts as gone."""
+SAME_START_S: Final = 0.02
+"""The kernel counts a process's start in hundredths of a second."""
 FINISHED: Final = "vllm:request_success_total"
 
 
@@ -120,6 +123,21 @@ class MetricsEngine:
             ),
             samples=tuple(taken.samples),
         )
+
+    def is_local(self) -> bool:
+        """Whether the server is a process of this machine, by the moment at which it started.
+
+        A loopback address would not tell: it may be a tunnel. False also when the server does not
+        say when it started, as with several API servers.
+
+        Raises:
+            EngineError: Nobody answers, or it is not vLLM.
+        """
+        start_s = scrape(self._client).start_s
+        if start_s is None:
+            return False
+        times = (process.info["create_time"] for process in psutil.process_iter(["create_time"]))
+        return any(t is not None and abs(t - start_s) < SAME_START_S for t in times)
 
     def close(self) -> None:
         """Close the client."""

@@ -158,7 +158,7 @@ class VllmProcess:
         """Prepare; `start` launches. With `log`, the server's output goes to that file."""
         self._model, self._flags = model, tuple(flags)
         self.port = port or free_port()
-        self._log = log
+        self.log = log
         self._extra_env = dict(extra_env or {})
         self._child: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{self.port}"
@@ -184,7 +184,7 @@ class VllmProcess:
         token_file = new_token_file(self.port)
         env = serve_environment(token_file, is_embedded=self._model is None)
         env.update(self._extra_env)
-        out: IO[bytes] | None = self._log.open("wb") if self._log else None
+        out: IO[bytes] | None = self.log.open("wb") if self.log else None
         try:
             self._child = subprocess.Popen(
                 command,
@@ -220,9 +220,9 @@ class VllmProcess:
         raise EngineError(f"vLLM was not healthy after {_START_TIMEOUT_S} s.{self._tail()}")
 
     def _tail(self) -> str:
-        if self._log is None or not self._log.is_file():
+        if self.log is None or not self.log.is_file():
             return ""
-        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [line for line in lines if "Error" in line][-3:] or lines[-3:]
         return " Its log says: " + " | ".join(line.strip()[-200:] for line in errors)
 

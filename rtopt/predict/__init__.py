@@ -1,7 +1,8 @@
 """Stage 2: what the engine should do, and how far it is from that."""
 
+from rtopt.predict.description import describe
 from rtopt.predict.deviation import compare
 from rtopt.predict.replay import by_replay, run
 from rtopt.predict.step_fit import fit_step_time
 
-__all__ = ["by_replay", "compare", "fit_step_time", "run"]
+__all__ = ["by_replay", "compare", "describe", "fit_step_time", "run"]

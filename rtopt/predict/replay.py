@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from rtopt.cost import StepLoad, StepTime
 from rtopt.errors import EvidenceError, UnavailableError
@@ -274,7 +274,7 @@ def _estimates(
 ) -> dict[str, Estimate]:
     num = len(central)
     # A measurement is one more run, so its own spread counts too.
-    widen = float(student.ppf((1 + LEVEL) / 2, num - 1)) * (1 + 1 / num) ** 0.5
+    widen = float(stdtrit(num - 1, (1 + LEVEL) / 2)) * (1 + 1 / num) ** 0.5
     estimates = {}
     for name in central[0].metrics:
         if not all(name in run.metrics for run in (*central, *edges)):

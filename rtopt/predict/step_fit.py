@@ -137,7 +137,7 @@ def _draws(data: _Data, mean_ms: float, mean_decode: float, seed: int) -> tuple[
         ratio = BASE_PER_DECODE * float(np.exp(LOG_SD * rng.standard_normal()))
         prior = prior_of(mean_ms, mean_decode, ratio)
         xy_4 = np.asarray(times_B @ xy_B4, dtype=np.float64)
-        line_4 = solve(np.tensordot(times_B, xx_B44, 1), xy_4, prior)
+        line_4 = solve(np.einsum("b,bij->ij", times_B, xx_B44), xy_4, prior)
         line_4 = line_4 * (times_B @ y_B) / float(times_B @ x_B4 @ line_4)
         draws.append(_coefficients(line_4))
     return tuple(draws)

@@ -110,9 +110,13 @@ def fingerprint(path: Path) -> dict[str, Any]:
 
 
 def holds(links: Provenance, noun: object) -> bool:
-    """Whether a link carries exactly this noun."""
-    wanted = _canonical(_body(noun))
-    return any(_canonical(link.body) == wanted for link in links.entries)
+    """Whether a link carries exactly this noun.
+
+    Compared as nouns: a whole float is written as an integer by some and not by others.
+    """
+    cls, name = type(noun), type(noun).__name__
+    bodies = (link.body for link in links.entries if link.body.get("noun") == name)
+    return any(from_json(cls, body.get("body"), where="link") == noun for body in bodies)
 
 
 def _body(noun: object) -> dict[str, Any]:

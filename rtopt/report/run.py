@@ -1,7 +1,7 @@
 """Everything that one run's folder holds, read once and checked against its chain."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,13 +73,12 @@ def open_run(path: Path) -> Run:
         TraceError: A file is damaged or of another kind.
     """
     about = RunDir(id=path.name, path=path).about()
-    nouns = {
-        "predictions": _rounds(path, "prediction", Prediction),
-        "deviations": _rounds(path, "deviation", Deviation),
-        "attributions": _rounds(path, "attribution", Attribution),
-        "choices": _rounds(path, "choice", Choice),
-        "trials": _rounds(path, "trial", Trial),
-    }
+    predictions = _rounds(path, "prediction", Prediction)
+    deviations = _rounds(path, "deviation", Deviation)
+    attributions = _rounds(path, "attribution", Attribution)
+    choices = _rounds(path, "choice", Choice)
+    trials = _rounds(path, "trial", Trial)
+    nouns = (predictions, deviations, attributions, choices, trials)
     baseline = path / "baseline.jsonl.gz"
     try:
         provenance, broken = _verified(path, nouns), None
@@ -91,6 +90,11 @@ def open_run(path: Path) -> Run:
         kind=about["kind"],
         created_unix_ns=about["created_unix_ns"],
         settings=about.get("settings", {}),
+        predictions=predictions,
+        deviations=deviations,
+        attributions=attributions,
+        choices=choices,
+        trials=trials,
         baseline=read_trace(baseline) if baseline.exists() else None,
         afters={n: read_trace(file) for n, file in _numbered(path, "after", ".jsonl.gz").items()},
         undone=frozenset(
@@ -100,7 +104,6 @@ def open_run(path: Path) -> Run:
         ),
         provenance=provenance,
         broken=broken,
-        **nouns,
     )
 
 
@@ -115,13 +118,13 @@ def _numbered(path: Path, name: str, suffix: str) -> dict[int, Path]:
     return dict(sorted((int(match[1]), file) for match, file in found if match is not None))
 
 
-def _verified(path: Path, nouns: Mapping[str, Mapping[int, object]]) -> Provenance | None:
+def _verified(path: Path, nouns: Iterable[Mapping[int, object]]) -> Provenance | None:
     """The chain, after checking that every file in the folder is the one it speaks of."""
     chain = Chain(path / "provenance.jsonl")
     if not chain.path.exists():
         return None
     provenance = chain.verify()
-    for rounds in nouns.values():
+    for rounds in nouns:
         for round_, noun in rounds.items():
             if not holds(provenance, noun):
                 name = f"{type(noun).__name__.lower()}-{round_}.json"

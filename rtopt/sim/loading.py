@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -33,7 +34,10 @@ def borrowed_environment() -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update({k: v for k, v in _QUIET.items() if k not in before})
     try:
-        yield
+        with warnings.catch_warnings():
+            # Deprecations inside torch and vLLM: nobody here can act on them.
+            warnings.simplefilter("ignore")
+            yield
     finally:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]

@@ -44,6 +44,11 @@ class Recorder:
         self._steps: list[Step] = []
         self._requests: list[Request] = []
 
+    @property
+    def finished(self) -> int:
+        """Requests that finished since the last time."""
+        return len(self._requests)
+
     def take(self) -> tuple[tuple[Step, ...], tuple[Request, ...]]:
         """Give what was kept, and forget it."""
         taken = tuple(self._steps), tuple(self._requests)

@@ -168,8 +168,8 @@ class Simulator:
             cut=0 if self._live else int(active or 0),
         )
 
-    def advance(self, duration_s: float) -> Trace:
-        """Let so much virtual time pass; give what happened in it."""
+    def advance(self, duration_s: float, *, max_requests: int | None = None) -> Trace:
+        """Let so much virtual time pass, or less once so many requests have finished."""
         header = Header(
             source="replay",
             engine=self.info,
@@ -181,14 +181,21 @@ class Simulator:
         )
         at_start = [live.in_flight("start") for live in self._live.values()]
         end_ns = self._now_ns + round(duration_s * 1e9)
-        while self._act(end_ns):
-            pass
+        enough = False
+        while not enough and self._act(end_ns):
+            enough = max_requests is not None and self._recorder.finished >= max_requests
+        if enough:
+            end_ns = self._now_ns
         self._now_ns = end_ns
         steps, requests = self._recorder.take()
         marks, self._marks = tuple(self._marks), []
         return Trace(
             header=header,
-            end=End(end_ns=end_ns, clock=Clock(mono_ns=end_ns, unix_ns=end_ns)),
+            end=End(
+                end_ns=end_ns,
+                clock=Clock(mono_ns=end_ns, unix_ns=end_ns),
+                reason="requests" if enough else "duration",
+            ),
             steps=steps,
             requests=requests,
             in_flight=(*at_start, *(live.in_flight("end") for live in self._live.values())),

@@ -147,14 +147,18 @@ def _end_of(header: Header, last_ns: int | None) -> End:
 
 def _lines(pieces: Iterator[bytes], path: Path) -> Iterator[tuple[bytes, bool]]:
     """Lines that are not blank, each with whether its line break was there."""
-    rest = b""
+    rest = bytearray()
     for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from ((line, True) for line in whole if line.strip())
+        first, *others = piece.split(b"\n")
+        rest += first
         if len(rest) > MAX_LINE_BYTES:
             raise TraceError(f"{path}: a line of more than {MAX_LINE_BYTES} bytes: no rtopt trace")
+        for other in others:
+            if rest.strip():
+                yield bytes(rest), True
+            rest = bytearray(other)
     if rest.strip():
-        yield rest, False
+        yield bytes(rest), False
 
 
 def _unzip(file: BinaryIO, path: Path, notes: list[str]) -> Iterator[bytes]:

@@ -7,13 +7,10 @@ cache cannot make one arm of a comparison faster than the other.
 
 import asyncio
 import contextlib
-import json
 import random
 import resource
-import signal
-import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -102,16 +99,3 @@ async def _client(
 def _cpu_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-
-
-async def _main(load: ClosedLoop) -> Tally:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    return await offer(load, stop)
-
-
-if __name__ == "__main__":
-    tally = asyncio.run(_main(ClosedLoop(**json.loads(sys.argv[1]))))
-    sys.stdout.write(json.dumps(asdict(tally)) + "\n")

@@ -2,7 +2,8 @@
 
 Every function that vLLM calls is wrapped by `guarded`. An exception is counted, logged once per
 function, and replaced by a harmless value. `RTOPT_OVERLAY_FAIL=name,...` makes the named hooks
-raise on purpose; the tests use it to show that the engine goes on serving.
+raise on purpose, and `RTOPT_OVERLAY_FAIL=@FILE` those named in a file that is read at each call;
+the tests use it to show that the engine goes on serving.
 """
 
 import functools
@@ -11,6 +12,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -19,7 +21,7 @@ R = TypeVar("R")
 log = logging.getLogger("rtopt_overlay")
 failures: Counter[str] = Counter()
 """Exceptions stopped at the border since the process started, by hook."""
-_TO_FAIL = frozenset(filter(None, os.environ.get("RTOPT_OVERLAY_FAIL", "").split(",")))
+_ASKED = os.environ.get("RTOPT_OVERLAY_FAIL", "")
 
 
 class InjectedError(RuntimeError):
@@ -34,7 +36,10 @@ def _stopped(name: str, error: Exception) -> None:
 
 
 def _fail_if_asked(name: str) -> None:
-    if name in _TO_FAIL:
+    if not _ASKED:
+        return
+    names = Path(_ASKED[1:]).read_text(encoding="utf-8") if _ASKED.startswith("@") else _ASKED
+    if name in names.strip().split(","):
         raise InjectedError(name)
 
 

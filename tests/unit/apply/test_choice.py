@@ -148,6 +148,7 @@ def test_a_lever_is_not_used_for_a_cause_that_it_makes_worse() -> None:
     choice = pick(named(Cause.SLOTS_FULL, Cause.PREEMPTION))
     assert choice.change is None
     assert reasons(choice)[ACTIVE] == "it makes preemption worse"
+    assert f"{ACTIVE}: it makes preemption worse" in choice.reason
 
 
 def test_a_lever_that_needs_a_restart_is_passed_over() -> None:

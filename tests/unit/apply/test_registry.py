@@ -93,7 +93,9 @@ def test_a_broken_plug_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     plug_in(tmp_path, "1 / 0", "test_plug_in_module")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "test_plug_in_module", raising=False)
-    with pytest.raises(UsageError, match=r"entry point mine = .* of test-plug-in: cannot be loaded"):
+    with pytest.raises(
+        UsageError, match=r"entry point mine = .* of test-plug-in: cannot be loaded"
+    ):
         load_levers()
 
 

@@ -61,6 +61,8 @@ class SyntheticEngine:
     boot: str = "first"
     now_ns: int = 10**12
     blocks: int = 0
+    crawl_s: float = 0.0
+    """At the start of each block the engine makes one token a step."""
     load_is_gone: bool = False
     failing_blocks: bool = False
     preempting: bool = False
@@ -127,7 +129,7 @@ class SyntheticEngine:
             else tuple(
                 Step(
                     t_ns=t_ns,
-                    output_tokens=round(tokens),
+                    output_tokens=1 if t_ns <= start_ns + self.crawl_s * 1e9 else round(tokens),
                     itl_ms=(itl_ms,),
                     ttft_ms=(3 * itl_ms,),
                     preempted=int(is_candidate and self.preempting),
@@ -198,6 +200,12 @@ def test_a_good_lever_is_kept_and_its_gain_measured(journal: Journal) -> None:
     assert trial.verdict.exposed_requests == 8 * 20
     assert len(trial.e_values) == 8
     assert all(guard.state == "held" for guard in trial.verdict.guards)
+
+
+def test_the_washout_is_not_measured(journal: Journal) -> None:
+    trial = run(SyntheticEngine(speedup=1.5, noise=0.0, crawl_s=SETTINGS.washout_s), journal)
+    levels = {block.arm: block.metrics["throughput"] for block in trial.blocks}
+    assert levels == {"base": 200.0, "candidate": 300.0}
 
 
 def test_a_lever_without_effect_is_restored_at_the_horizon(journal: Journal) -> None:
@@ -632,11 +640,15 @@ def test_the_story_of_a_whole_run_names_every_trial(journal: Journal) -> None:
 
 def test_progress_is_told_before_each_block(journal: Journal) -> None:
     told: list[tuple[str, float | None]] = []
+
+    def tell(message: str, done: float | None = None) -> None:
+        told.append((message, done))
+
     run_trial(
         SyntheticEngine(speedup=1.5),
         throughput_plan(),
         journal=journal,
-        progress=lambda message, done=None: told.append((message, done)),
+        progress=tell,
     )
     assert told[0][0].startswith("pair 1 of at most 30")
     assert told[-1][0].startswith("keep: throughput +")

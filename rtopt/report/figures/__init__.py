@@ -1,0 +1,1 @@
+"""SVG figures; matplotlib is imported in this folder only."""

@@ -1,0 +1,1 @@
+"""Nouns turned into sentences and tables: pure, one file per step of the argument."""

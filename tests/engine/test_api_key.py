@@ -1,0 +1,55 @@
+"""A server with an API key: reading needs a token too."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rtopt.engines import connect
+from rtopt.engines.secret import find_token
+from rtopt.engines.vllm_process import VllmProcess
+from rtopt.errors import EngineError
+
+KEY = "canary-api-key-5f3a"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, state_home: Path) -> Iterator[VllmProcess]:
+    log = tmp_path_factory.mktemp("guarded") / "vllm.log"
+    process = VllmProcess(flags=("--enforce-eager",), log=log, extra_env={"VLLM_API_KEY": KEY})
+    with process:
+        yield process
+
+
+def test_reads_need_the_token(guarded: VllmProcess) -> None:
+    for path in ("state", "trace?seconds=1"):
+        refused = httpx.get(f"{guarded.url}/rtopt/{path}")
+        assert refused.status_code == 401
+        assert set(refused.json()) == {"error"}, "nothing about the engine leaks"
+        allowed = httpx.get(
+            f"{guarded.url}/rtopt/{path}",
+            headers={"x-rtopt-token": find_token(guarded.url) or ""},
+            timeout=30,
+        )
+        assert allowed.status_code == 200
+
+
+def test_a_controller_with_the_token_sees_the_knobs(guarded: VllmProcess) -> None:
+    assert connect(guarded.url).state().knobs
+
+
+def test_a_controller_without_the_token_is_told_so(guarded: VllmProcess, tmp_path: Path) -> None:
+    wrong = tmp_path / "token"
+    wrong.write_text("wrong")
+    with pytest.raises(EngineError, match="x-rtopt-token header is missing or wrong"):
+        connect(guarded.url, token_file=wrong)
+
+
+def test_neither_secret_is_in_the_log(guarded: VllmProcess) -> None:
+    token = find_token(guarded.url)
+    assert guarded.log is not None
+    text = guarded.log.read_text(encoding="utf-8", errors="replace")
+    assert token
+    assert token not in text
+    assert KEY not in text

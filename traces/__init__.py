@@ -1,0 +1,1 @@
+"""The trace format: its JSON schema, its description, and small recorded samples."""
