@@ -20,6 +20,8 @@ from rtopt.types import Plan
 HERE = Path(__file__).parent
 MODEL = "SmolLM2-135M-Instruct"
 FLAGS = ["--enforce-eager", "--max-num-seqs", "32", "--max-num-active-seqs", "4"]
+RAMP_S = 12
+"""Clients join over so long; examples/demo.toml lets the recording settle for a bit longer."""
 
 PLAN = f"""\
 rtopt demo: a real vLLM on this machine's CPU, made faster and proven.
@@ -42,7 +44,7 @@ def main(config: RunConfig) -> None:
         server.start(said)
         say(f"vLLM is up at {server.url}")
         clients = config.load.clients if config.load and config.load.clients else 32
-        offered = ClosedLoop(url=server.url, model=MODEL, clients=clients, ramp_s=8, seed=1)
+        offered = ClosedLoop(url=server.url, model=MODEL, clients=clients, ramp_s=RAMP_S, seed=1)
         load = open_.enter_context(LoadProcess(offered))
         session = open_.enter_context(rtopt.attach(server.url, config=config, progress=said))
 

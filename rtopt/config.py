@@ -47,6 +47,9 @@ class RunConfig:
     """How the traffic is offered; None: unknown, arrivals count as open."""
     profile_s: float = 60.0
     """Length of a baseline recording."""
+    settle_s: float = 0.0
+    """The first part of the first recording while the load still rises: it teaches what a step
+    costs at other batch sizes, and does not count as baseline."""
     gate: GateSettings = field(default_factory=GateSettings)
     budget: Budget = field(default_factory=Budget)
 
@@ -56,10 +59,11 @@ class RunConfig:
                 f"objective={self.objective}: unknown; known: {', '.join(OBJECTIVES)}."
                 " Nothing was changed."
             )
-        if self.profile_s <= 0 or self.budget.trials < 1:
+        if self.budget.trials < 1 or not 0 <= self.settle_s < self.profile_s:
             raise UsageError(
-                f"profile_s={self.profile_s:g}, trials={self.budget.trials}: must be above 0."
-                " Nothing was changed."
+                f"trials={self.budget.trials}, profile_s={self.profile_s:g},"
+                f" settle_s={self.settle_s:g}: wanted at least one trial, and a recording that is"
+                " longer than its settling. Nothing was changed."
             )
 
     @property

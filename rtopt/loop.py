@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from rtopt import apply, attribute, predict, profile
 from rtopt.config import RunConfig
+from rtopt.cost import StepTime
 from rtopt.ledger import Ledger
+from rtopt.metrics import cut
 from rtopt.types import Engine, Lever, Plan, Prediction, Progress, Trace, Trial, Value, silent
 
 Confirm = Callable[[Plan], bool]
@@ -47,19 +50,22 @@ def run(
         return profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
 
     budget, started = config.budget, time.monotonic()
-    baseline = record()
+    heard = [record()]
+    """Every recording of this run; together they teach what a step costs."""
+    baseline = _settled(heard[0], config.settle_s)
     ledger.baseline(baseline)
     reason = f"{budget.trials} trials, the most this run may make"
     for _ in range(budget.trials):
         progress("predict: replaying on the engine's own scheduler", None)
-        prediction = predict.run(baseline)
+        step_time = predict.fit_step_time(*heard)
+        prediction = predict.run(baseline, step_time=step_time)
         deviation = predict.compare(baseline, prediction)
         attribution = attribute.rank(baseline, deviation, ledger.trials)
         choice = apply.choose(
             attribution,
             levers,
             engine.state(),
-            forecast=_forecaster(baseline, prediction),
+            forecast=partial(_forecast, baseline, step_time, prediction),
             objective=config.metric,
             slos=config.slos,
             tried=ledger.trials,
@@ -94,6 +100,7 @@ def run(
         ledger.tried(trial)
         if trial.verdict.keep:
             baseline = record()
+            heard.append(baseline)
             ledger.after(baseline)
     ledger.close(reason)
     return tuple(ledger.trials)
@@ -107,10 +114,13 @@ def _left(limit: Amount | None, used: Amount) -> Amount | None:
     return None if limit is None else max(limit - used, limit * 0)
 
 
-def _forecaster(baseline: Trace, now: Prediction) -> Callable[[Mapping[str, Value]], Prediction]:
+def _forecast(
+    baseline: Trace, step_time: StepTime, now: Prediction, knobs: Mapping[str, Value]
+) -> Prediction:
     """What-ifs on one baseline; the present knobs were already predicted."""
+    return predict.by_replay(baseline, set=knobs, step_time=step_time) if knobs else now
 
-    def forecast(knobs: Mapping[str, Value]) -> Prediction:
-        return predict.by_replay(baseline, set=knobs) if knobs else now
 
-    return forecast
+def _settled(trace: Trace, settle_s: float) -> Trace:
+    """The trace without its first seconds."""
+    return cut(trace, trace.start_ns + int(settle_s * 1e9), trace.end_ns) if settle_s else trace

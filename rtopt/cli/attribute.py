@@ -3,7 +3,8 @@
 from rtopt.attribute import describe, rank
 from rtopt.cli.options import AsJson, TraceFile
 from rtopt.cli.show import as_json, progress, say
-from rtopt.predict import compare, run as predict_now
+from rtopt.predict import compare
+from rtopt.predict import run as predict_now
 from rtopt.storage import read_trace, to_json
 
 

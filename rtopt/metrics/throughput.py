@@ -45,10 +45,17 @@ def _throughput(trace: Trace) -> float | None:
 
 def _prompt_throughput(trace: Trace) -> float | None:
     if trace.header.source == "metrics":
-        return series.rate(trace, "vllm:prompt_tokens_total")
+        return _computed_rate(trace)
     if not has_all(trace, "step"):
         return None
     return _per_second(trace, total(step.prefill_tokens for step in trace.steps))
+
+
+def _computed_rate(trace: Trace) -> float | None:
+    """VLLM counts the tokens found in the prefix cache with the prompts; they were not computed."""
+    asked = series.rate(trace, "vllm:prompt_tokens_total")
+    cached = series.rate(trace, "vllm:prompt_tokens_cached_total")
+    return None if asked is None or cached is None else asked - cached
 
 
 def _request_rate(trace: Trace) -> float | None:

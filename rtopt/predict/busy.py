@@ -73,6 +73,16 @@ def busy_steps(trace: Trace) -> BusySteps:
     return BusySteps(steps=tuple(timed), total=len(trace.steps), unusable_ms=unusable_ms)
 
 
+def merged(*parts: BusySteps) -> BusySteps:
+    """The steps of several recordings, in order of time."""
+    steps = sorted((step for part in parts for step in part.steps), key=lambda step: step.t_ns)
+    return BusySteps(
+        steps=tuple(steps),
+        total=sum(part.total for part in parts),
+        unusable_ms=sum(part.unusable_ms for part in parts),
+    )
+
+
 def _time(steps: Sequence[Step]) -> tuple[list[TimedStep], float]:
     before = [None, *steps[:-1]]
     walls = [_wall_ms(previous, step) for previous, step in zip(before, steps, strict=True)]

@@ -21,11 +21,12 @@ BASE_PER_DECODE = 30.0
 
 A step reads the weights once, and each sequence adds its arithmetic, so the ratio is about the
 machine's arithmetic per byte of memory traffic. Measured 27 with SmolLM2-135M on two CPU cores
-(41 ms and 1.5 ms, vLLM 0.32); on GPUs it is larger, so that 30 errs on the side of less gain.
+(41 ms and 1.5 ms, vLLM 0.32); with more arithmetic per byte, as on GPUs, it is larger, so that 30
+errs on the side of less gain.
 Source: Williams, Waterman, Patterson. Roofline. CACM 52(4), 2009, pp. 65-76.
 """
-LOG_SD = 0.84
-"""Standard deviation of its logarithm: within a factor of 4 with a probability of 90 %."""
+LOG_SD = 1.26
+"""Standard deviation of its logarithm: within a factor of 8 with a probability of 90 %."""
 _PROMPT_TOKEN_PER_DECODE = 0.2
 """Assumed cost of a prompt token over a decoding request; measured 0.3 and 1.5 ms there too."""
 _HUBER = 1.345

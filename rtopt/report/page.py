@@ -1,6 +1,7 @@
 """The report: one HTML file that needs neither a network nor JavaScript."""
 
 from dataclasses import dataclass, replace
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -8,7 +9,6 @@ from tempfile import NamedTemporaryFile
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtopt import __version__
 from rtopt.errors import ProvenanceError
 from rtopt.report.figures.evidence import evidence_picture
 from rtopt.report.figures.forecast import forecast_pictures
@@ -83,7 +83,7 @@ def page_of(run: Run) -> Page:
     return Page(
         run=run,
         made=moment(run.created_unix_ns),
-        version=__version__,
+        version=_version(),
         headline=headline(run),
         because=because(run),
         promise=promise(run),
@@ -117,6 +117,13 @@ def seal(run: Run) -> Badge:
         return Badge(text="? No provenance record: nothing here can be checked", tone="open")
     links = len(run.provenance.entries)
     return Badge(text=f"\u2713 Provenance verified: {links} links", tone="good")
+
+
+def _version() -> str:
+    try:
+        return metadata.version("rtopt")
+    except metadata.PackageNotFoundError:  # a plain checkout on the path
+        return "0+unknown"
 
 
 def _present(*pictures: Picture | None) -> tuple[Picture, ...]:

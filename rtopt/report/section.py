@@ -53,6 +53,7 @@ class Fact:
     value: str
     note: str = ""
     tone: Tone = "plain"
+    is_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import random
 import resource
 import time
 from dataclasses import dataclass, field
+from math import sqrt
 
 import httpx
 
@@ -26,7 +27,7 @@ class ClosedLoop:
     """Shortest and longest prompt."""
     output_tokens: tuple[int, int] = (8, 16)
     ramp_s: float = 0.0
-    """Clients join evenly over so long, so that a trace sees every batch size once."""
+    """Clients join over so long, the first ones slowly, so that a trace sees small batches too."""
     seed: int = 0
     vocabulary: int = 40_000
     """Token ids are drawn below this."""
@@ -74,7 +75,7 @@ async def _client(
 ) -> None:
     rng = random.Random(f"{load.seed}-{number}")
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), load.ramp_s * number / max(1, load.clients))
+        await asyncio.wait_for(stop.wait(), load.ramp_s * sqrt(number / load.clients))
     while not stop.is_set():
         length = rng.randint(*load.prompt_tokens)
         body = {

@@ -156,7 +156,7 @@ class End:
     """How many records of each kind were not kept, for example by the size cap."""
     failed_reads: Mapping[str, int] = field(default_factory=dict)
     reason: str = "duration"
-    """Why recording ended: duration, requests, size, interrupted, disconnected."""
+    """Why it ended: duration, requests, size, interrupted, disconnected, cut (no end was found)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

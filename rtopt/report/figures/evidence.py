@@ -3,7 +3,7 @@
 import math
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from rtopt.metrics import get
 from rtopt.report.figures.canvas import BAD, BASE, CANDIDATE, CARD, MUTED, label, picture
@@ -37,7 +37,6 @@ def evidence_picture(trial: Trial, round_: int) -> Picture | None:
         axes.plot([], [], "s", color=CANDIDATE, label="mean so far better")
         if not all(is_gain.get(pair, True) for pair in x):
             axes.plot([], [], "s", color=CARD, markeredgecolor=BAD, label="mean so far worse")
-        right = max(x[-1], plan.min_pairs) + 0.5
         for height, color, text in (
             (keep_e, BASE, f"better: keep from {keep_e:.3g}"),
             (HARM_E, BAD, f"worse: stop from {HARM_E:.3g}"),
@@ -45,16 +44,18 @@ def evidence_picture(trial: Trial, round_: int) -> Picture | None:
             axes.axhline(height, color=color, linewidth=1.3, linestyle="--")
             axes.annotate(
                 text,
-                (right, height),
-                xytext=(-2, 3),
+                (0.5, height),
+                xytext=(4, 3),
                 textcoords="offset points",
-                ha="right",
+                ha="left",
                 color=color,
                 fontsize=10,
             )
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.set_ylim(min(0.1, *y) / 1.5, max(keep_e * 4, *y) * 2)
-        axes.set_xlim(0.5, right)
+        axes.set_xlim(0.5, max(x[-1], plan.min_pairs) + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
         axes.legend(loc="lower right")
         label(axes, x="pairs seen", y="evidence (e-value, log scale)")

@@ -7,6 +7,7 @@ from matplotlib.ticker import FuncFormatter
 
 from rtopt.metrics import get
 from rtopt.report.figures.canvas import BASE, CANDIDATE, HALF, INK, MUTED, NARROW, label, picture
+from rtopt.report.number import percent
 from rtopt.report.section import Picture
 from rtopt.report.story.forecast import Comparison
 
@@ -51,7 +52,7 @@ def _one(number: int, found: Comparison) -> Picture:
         axes.set_yticks(range(len(names)), [SHORT.get(n, get(n).title) for n in names])
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v * 100:+.0f} %"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: percent(v, signed=True)))
         axes.locator_params(axis="x", nbins=5)
         axes.annotate(
             "measured",
@@ -63,9 +64,9 @@ def _one(number: int, found: Comparison) -> Picture:
             color=MUTED,
             fontsize=10,
         )
-        label(axes, x="predicted, relative to measured; bar: interval")
+        label(axes, x="prediction error; bar: its interval")
 
-    told = ", ".join(f"{SHORT.get(n, n)} {rels[n]:+.0%}" for n in names)
+    told = ", ".join(f"{SHORT.get(n, n)} {percent(rels[n], signed=True)}" for n in names)
     extra = " (extrapolated)" if found.is_extrapolated else ""
     return picture(
         paint,

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from rtopt.report.figures.canvas import BAD, BASE, CANDIDATE, MUTED, label, picture
+from rtopt.report.number import quantity
 from rtopt.report.run import Run
 from rtopt.report.section import Picture
 from rtopt.types import Slo, Trace
@@ -62,22 +63,29 @@ def _one(kind: str, before: Trace, after: Trace | None, slos: Sequence[Slo]) -> 
         axes.axhline(95, color=MUTED, linewidth=0.8)
         axes.set_xscale("log")
         low, high = axes.get_xlim()
-        # A decade has too few labels when the values span less than one.
-        subs = (1.0, 2.0, 5.0) if high / low > 5 else tuple(float(n) for n in range(1, 10))
-        axes.xaxis.set_major_locator(LogLocator(subs=subs))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_locator(_locator(high / low))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: quantity(v, "ms")))
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_ylim(0, 102)
-        axes.legend(loc="lower right")
-        label(axes, x=f"{KINDS[kind].lower()}, ms (log scale)", y="% at most this long; dots: p95")
+        figure.legend(loc="outside upper right", ncols=2)
+        label(axes, x=f"{KINDS[kind].lower()} (log scale)", y="% at most this long; marks: p95")
 
-    medians = ", ".join(f"{name} median {np.median(v):.3g} ms" for name, _, _, v in series)
+    medians = ", ".join(
+        f"{name} median {quantity(float(np.median(v)), 'ms')}" for name, _, _, v in series
+    )
     return picture(
         paint,
         name=kind,
         title=KINDS[kind],
         text=f"Cumulative distribution of {KINDS[kind].lower()}: {medians}.",
     )
+
+
+def _locator(span: float) -> Locator:
+    """About five labels, however many decades there are."""
+    if span < 8:
+        return MaxNLocator(nbins=4)
+    return LogLocator(subs=(1.0, 3.0) if span > 100 else (1.0, 2.0, 5.0))
 
 
 def _of(trace: Trace, kind: str) -> list[float]:

@@ -19,6 +19,8 @@ def pair_picture(trial: Trial, round_: int) -> Picture | None:
     if not both:
         return None
     told = get(objective)
+    name = f"{told.title[0].lower()}{told.title[1:]}"
+    name += "" if told.unit.endswith("/s") else f", {told.unit}"
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
@@ -32,7 +34,7 @@ def pair_picture(trial: Trial, round_: int) -> Picture | None:
         axes.set_xlim(min(x) - 0.5, max(x) + 0.5)
         axes.set_xticks(x[:: -(-len(x) // 12)])
         axes.legend(loc="upper right", ncols=2, handletextpad=0.2)
-        label(axes, x="pair", y=f"{told.title[0].lower()}{told.title[1:]}, {told.unit}")
+        label(axes, x="pair", y=name)
 
     better = sum((c > b) == (told.better == "higher") for b, c in both.values())
     return picture(

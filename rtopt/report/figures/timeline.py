@@ -50,7 +50,7 @@ def timeline(run: Run) -> Picture | None:
             _paint_knob(axes, knob, stretches)
         (below[-1] if below else top).set_xlabel("minutes since the start of the baseline")
 
-    text = "Output tokens per second over the run"
+    text = f"Output tokens per second over the run, in bins of {BIN_S:g} s"
     if trials:
         text += "; blocks with the old and the new value take turns, their means as bars"
     return picture(
@@ -80,10 +80,10 @@ def _paint_rates(axes: Axes, traces: Sequence[Trace], trials: Sequence[Trial], z
     label(axes, y="output tokens per second")
     handles: list[Line2D | Patch] = []
     if traces:
-        handles.append(Line2D([], [], color=MUTED, label=f"recording, {BIN_S:g} s bins"))
+        handles.append(Line2D([], [], color=MUTED, label="recording"))
     if blocks:
-        handles.append(Patch(color=BASE, label="block, old value"))
-        handles.append(Patch(color=CANDIDATE, label="block, new value"))
+        handles.append(Patch(color=BASE, label="old value"))
+        handles.append(Patch(color=CANDIDATE, label="new value"))
     axes.figure.legend(handles=handles, loc="outside upper right", ncols=3, handlelength=1.2)
 
 
@@ -91,7 +91,8 @@ def _paint_knob(axes: Axes, knob: str, stretches: Sequence[_Stretch]) -> None:
     for stretch in stretches:
         axes.plot([stretch.start, stretch.end], [stretch.value] * 2, color=INK, linewidth=2)
     for before, after in pairwise(stretches):
-        axes.plot([before.end, after.start], [before.value, after.value], color=INK, linewidth=0.7)
+        x = [before.end, after.start, after.start]
+        axes.plot(x, [before.value, before.value, after.value], color=INK, linewidth=0.7)
     values = sorted({stretch.value for stretch in stretches})
     axes.set_yticks(values, [f"{value:g}" for value in values])
     room = (values[-1] - values[0]) * 0.25 or 1.0

@@ -8,13 +8,15 @@ from rtopt.report.section import Section, Table
 from rtopt.report.story.words import sentence
 from rtopt.types import Attribution, Evidence, Finding
 
+TITLE = "Why it was not faster"
+
 
 def diagnosis_section(run: Run) -> Section:
     """The diagnosis of each round, the first one before any change."""
     rounds = sorted(run.attributions.items())
     if not rounds:
         lead = ("This run holds no diagnosis.",)
-        return Section(id="why", kicker="Claim", title="Why it was this fast", lead=lead)
+        return Section(id="why", kicker="Claim", title=TITLE, lead=lead)
     first = _diagnosis(rounds[0][1])
     parts = tuple(
         Section(
@@ -29,7 +31,7 @@ def diagnosis_section(run: Run) -> Section:
     return Section(
         id="why",
         kicker="Claim",
-        title="Why it was this fast",
+        title=TITLE,
         lead=first.lead,
         points=first.points,
         tables=first.tables,

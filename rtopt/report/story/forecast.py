@@ -59,11 +59,10 @@ def forecast_section(run: Run) -> Section:
     if not found:
         lead = ["This run holds no prediction that can be set beside a measurement."]
     lead += [sentence(f"A prediction was refused: {why}") for why in refused]
-    for round_, deviation in sorted(run.deviations.items()):
-        lead += [
-            sentence(f"Round {round_}, not compared: {name} ({why})")
-            for name, why in deviation.absent.items()
-        ]
+    absent: dict[str, str] = {}
+    for deviation in run.deviations.values():
+        absent |= deviation.absent
+    lead += [f"Not compared: {name} ({why})." for name, why in absent.items()]
     return Section(
         id="forecast",
         kicker="Evidence",

@@ -12,6 +12,8 @@ from rtopt.report.story.kept import start_flags
 from rtopt.report.story.words import doing, metric, sentence
 from rtopt.types import Estimate, Interval, Trial
 
+ENDED = {"keep": "kept", "restore": "restored", "inconclusive": "inconclusive, so restored"}
+
 
 def headline(run: Run) -> str:
     """The verdict in one sentence, or the reason why there is none."""
@@ -43,7 +45,7 @@ def because(run: Run) -> str:
     if run.kept:
         return ""
     return " ".join(
-        sentence(f"{doing(trial)}: {trial.verdict.decision}, {trial.verdict.reason}")
+        sentence(f"{doing(trial)}: {ENDED[trial.verdict.decision]} ({trial.verdict.reason})")
         for trial in run.trials.values()
         if not trial.verdict.keep
     )
@@ -71,7 +73,12 @@ def facts(run: Run) -> tuple[Fact, ...]:
     if run.kept:
         flags = " ".join(flag for trial in run.kept for flag in start_flags(trial))
         found.append(
-            Fact(label="Make it permanent", value=flags, note="it is lost at the next restart")
+            Fact(
+                label="Make it permanent with",
+                value=flags,
+                note="a restart without it loses the gain",
+                is_code=True,
+            )
         )
     return tuple(fact for fact in found if fact is not None)
 
@@ -139,15 +146,20 @@ def _limits(run: Run) -> list[Fact]:
         return [Fact(label="Limits (SLO)", value="none given", tone="open")]
     states = {guard.name: guard.state for guard in verdict.guards}
     found = [states.get(f"slo {slo.metric}", "no_data") for slo in plan.slos]
-    tone: Tone = "good" if all(s == "held" for s in found) else "bad"
-    value = "all held" if tone == "good" else "not all held"
+    tone: Tone = "open"
+    value = "not proven"
+    if "violated" in found:
+        tone, value = "bad", "broken"
+    elif all(state == "held" for state in found):
+        tone, value = "good", "all held"
     text = []
     for slo in plan.slos:
         told = get(slo.metric)
         sign = "\u2264" if told.better == "lower" else "\u2265"
         now = mean(trials[-1], "candidate", slo.metric)
-        shown = "no data" if now is None else quantity(now, told.unit)
-        text.append(f"{slo.metric} {shown} {sign} {quantity(slo.limit, told.unit)}")
+        limit = f"{sign} {quantity(slo.limit, told.unit)}"
+        shown = f"no data for {limit}" if now is None else f"{quantity(now, told.unit)} {limit}"
+        text.append(f"{slo.metric} {shown}")
     return [Fact(label="Limits (SLO)", value=value, note=", ".join(text), tone=tone)]
 
 

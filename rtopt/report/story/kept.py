@@ -79,8 +79,5 @@ def _helm(words: list[str]) -> str:
 
 
 def _compose(words: list[str]) -> str:
-    quoted = ", ".join(f'"{word}"' for word in words)
-    return (
-        "services:\n  vllm:\n    # add to the arguments that are there already\n"
-        f'    command: ["--model", "MODEL", {quoted}]'
-    )
+    lines = ["services:", "  vllm:", "    command:  # beside what is there already"]
+    return "\n".join(lines + [f'      - "{word}"' for word in words])

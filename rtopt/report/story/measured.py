@@ -7,6 +7,7 @@ from rtopt.report.number import count, duration, percent, quantity
 from rtopt.report.run import Run
 from rtopt.report.section import Section, Table
 from rtopt.report.story.arms import mean, pairs
+from rtopt.report.story.words import metric
 from rtopt.types import Slo, Trace, Trial
 
 SHOWN = (
@@ -38,7 +39,9 @@ def measured_section(run: Run) -> Section:
         blocks = sum(len(pairs(trial)) for trial in trials)
         lead.append(
             f"The table compares {count(blocks, 'pair')} of blocks, one with the old and one with "
-            "the new value in random order, so that drift of the machine cannot pass for a gain."
+            "the new value in random order, so that drift of the machine cannot pass for a gain. "
+            f"The objective is {metric(trials[-1].plan.objective)}; other numbers may move within "
+            "the limits in the last column."
         )
         if not kept:
             lead.append("The change was not kept; its numbers show what was tried.")

@@ -25,7 +25,11 @@ def options_section(run: Run) -> Section:
         kicker="Claim",
         title=title,
         lead=(*lead, *(_chosen(n, choice, len(rounds)) for n, choice in rounds)),
-        tables=tuple(_table(n, choice, objective) for n, choice in rounds if choice.options),
+        tables=tuple(
+            _table(n, choice, objective, is_tried=n in run.trials)
+            for n, choice in rounds
+            if choice.options
+        ),
     )
 
 
@@ -40,8 +44,9 @@ def _chosen(round_: int, choice: Choice, rounds: int) -> str:
     return start + sentence(choice.reason)
 
 
-def _table(round_: int, choice: Choice, objective: str) -> Table:
-    rows = tuple(_row(option, choice, objective) for option in choice.options)
+def _table(round_: int, choice: Choice, objective: str, *, is_tried: bool) -> Table:
+    chosen = "\u2713 tried" if is_tried else "chosen, not tried"
+    rows = tuple(_row(option, choice, objective, chosen) for option in choice.options)
     now = choice.now.metrics.get(objective) if choice.now is not None else None
     told = "" if now is None else f"; at present knobs {quantity(now.value, get(objective).unit)}"
     return Table(
@@ -52,11 +57,11 @@ def _table(round_: int, choice: Choice, objective: str) -> Table:
     )
 
 
-def _row(option: Option, choice: Choice, objective: str) -> tuple[str, ...]:
+def _row(option: Option, choice: Choice, objective: str, chosen: str) -> tuple[str, ...]:
     name = option.lever if option.change is None else setting(option.change.knobs)
     gain = "\u2013" if option.gain_frac is None else percent(option.gain_frac, signed=True)
     is_chosen = choice.change is not None and option.change == choice.change
-    why = "\u2713 tried" if is_chosen else sentence(option.rejected or "passed over")
+    why = chosen if is_chosen else sentence(option.rejected or "passed over")
     return (name, _forecast(option, objective), gain, why)
 
 

@@ -1,9 +1,10 @@
 """What knobs, changes and metrics are called in a sentence."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from rtopt.metrics import get
-from rtopt.report.number import number
+from rtopt.report.number import THIN, number
 from rtopt.types import Change, Trial, Value
 
 KNOBS: Mapping[str, Callable[[str, str], str]] = {
@@ -52,8 +53,11 @@ def metric(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital first letter and one full stop."""
-    text = text.strip()
+    """The text with a capital first letter, one full stop, and a thin space before each %."""
+    text = re.sub(r"(?<=\d)%", f"{THIN}%", text.strip())
     if not text:
         return ""
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    # A knob's or metric's name keeps its letters.
+    is_name = "_" in text.split(maxsplit=1)[0]
+    first = text[0] if is_name else text[0].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,11 +37,11 @@ ANSWERS: dict[str, Any] = {
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+def driver(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The driver's library with one device."""
     for name, answer in ANSWERS.items():
         monkeypatch.setattr(pynvml, name, answer)
-    yield monkeypatch
+    return monkeypatch
 
 
 @pytest.mark.usefixtures("driver")

@@ -174,6 +174,20 @@ def test_counters_of_a_metrics_page_give_rates_between_the_samples() -> None:
     assert "ttft_p99" not in measured, "it lies in the unbounded bucket"
 
 
+@pytest.mark.parametrize(("has_cached", "expected"), [(True, 15.0), (False, None)])
+def test_cached_prompt_tokens_were_not_computed(has_cached: bool, expected: float | None) -> None:
+    samples = tuple(
+        Sample(
+            t_ns=t * S,
+            source="metrics",
+            values={"vllm:prompt_tokens_total": 20.0 * t}
+            | ({"vllm:prompt_tokens_cached_total": 5.0 * t} if has_cached else {}),
+        )
+        for t in (1, 5)
+    )
+    assert measure(make_trace("metrics", samples=samples)).get("prompt_throughput") == expected
+
+
 def test_a_counter_that_fell_gives_nothing() -> None:
     samples = tuple(
         Sample(t_ns=t * S, source="metrics", values={"vllm:generation_tokens_total": float(v)})

@@ -1,5 +1,6 @@
 """A synthetic run built from our own nouns: one change kept, one restored."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from rtopt.metrics import measure
 from rtopt.report import Chain, fingerprint
+from rtopt.report.page import page_of, to_html
 from rtopt.report.run import Run, open_run
 from rtopt.storage import AppendLog, save, to_json, write_trace
 from rtopt.types import (
@@ -58,7 +60,9 @@ def trace(slots: int, start_s: float, duration_s: float, seed: int, budget: int 
     rng = np.random.default_rng(seed)
     start_ns = START_NS + int(start_s * S)
     waiting = CLIENTS - slots
-    at_ms, steps, requests = 0.0, [], []
+    at_ms = 0.0
+    steps: list[Step] = []
+    requests: list[Request] = []
     per_request_ms = OUTPUT * (41 + 1.5 * slots) / slots
     while at_ms < duration_s * 1e3 - 500:
         done = int(rng.binomial(slots, 1 / OUTPUT))
@@ -299,8 +303,8 @@ class Story:
             e_values=(1.0, 0.9, 4.2, 17.0, 61.0, 98.0, 155.0, 243.0),
             verdict=Verdict(
                 decision="keep",
-                reason="throughput +297% after 8 pairs, e=243 (needs 100), every guard held",
-                effect=Estimate(value=2.97, interval=Interval(low=2.71, high=3.26, level=0.99)),
+                reason="throughput +288% after 8 pairs, e=243 (needs 100), every guard held",
+                effect=Estimate(value=2.88, interval=Interval(low=2.62, high=3.17, level=0.99)),
                 guards=(
                     GuardResult(name="engine_restart", state="held", text="no restart"),
                     GuardResult(
@@ -431,26 +435,18 @@ def story() -> Story:
     return Story()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, story: Story) -> Folder:
-    """A run that has just begun."""
-    return Folder(tmp_path / "20260921-134640-000-tune-ab12", story)
+RUN_ID = "20260921-134640-000-tune-ab12"
 
 
-@pytest.fixture
-def baseline_only(folder: Folder) -> Path:
-    """Profile, predict and attribute; nothing is tried."""
+def _baseline_only(folder: Folder) -> None:
     story = folder.story
     folder.recording("baseline", story.before)
     first, _ = story.choices()
     folder.thought(1, story.before, first, is_bound=True)
     folder.end("the plan was not confirmed; nothing was changed")
-    return folder.path
 
 
-@pytest.fixture
-def two_trials(folder: Folder) -> Path:
-    """The whole loop: more slots are kept, a smaller budget is restored."""
+def _two_trials(folder: Folder) -> None:
     story = folder.story
     first, second = story.choices()
     folder.recording("baseline", story.before)
@@ -465,24 +461,56 @@ def two_trials(folder: Folder) -> Path:
     folder.noun("trial-2", "delta", lost.verdict.reason, lost)
     folder.cost()
     folder.end("2 trials, the most this run may make")
-    return folder.path
 
 
-@pytest.fixture
-def one_restored(folder: Folder) -> Path:
-    """A single `rtopt apply` that was restored; no diagnosis was made."""
+def _one_restored(folder: Folder) -> None:
     lost = folder.story.lower_budget()
     folder.recording("baseline", folder.story.after)
     folder.noun("trial-1", "delta", lost.verdict.reason, lost)
     folder.end("1 trial")
-    return folder.path
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory, story: Story) -> Callable[[str], Path]:
+    """Each kind of run, written once; do not change it."""
+    kinds = {f.__name__: f for f in (_baseline_only, _two_trials, _one_restored)}
+    made: dict[str, Path] = {}
+
+    def write(kind: str) -> Path:
+        if kind not in made:
+            folder = Folder(tmp_path_factory.mktemp(kind) / RUN_ID, story)
+            kinds[f"_{kind}"](folder)
+            made[kind] = folder.path
+        return made[kind]
+
+    return write
 
 
 @pytest.fixture
-def opened(two_trials: Path) -> Run:
-    return open_run(two_trials)
+def baseline_only(tmp_path: Path, written: Callable[[str], Path]) -> Path:
+    """Profile, predict and attribute; nothing is tried."""
+    return shutil.copytree(written("baseline_only"), tmp_path / "b" / RUN_ID)
 
 
 @pytest.fixture
-def read() -> Callable[[Path], Run]:
-    return open_run
+def two_trials(tmp_path: Path, written: Callable[[str], Path]) -> Path:
+    """The whole loop: more slots are kept, a smaller budget is restored."""
+    return shutil.copytree(written("two_trials"), tmp_path / "t" / RUN_ID)
+
+
+@pytest.fixture
+def one_restored(tmp_path: Path, written: Callable[[str], Path]) -> Path:
+    """A single `rtopt apply` that was restored; no diagnosis was made."""
+    return shutil.copytree(written("one_restored"), tmp_path / "o" / RUN_ID)
+
+
+@pytest.fixture(scope="session")
+def opened(written: Callable[[str], Path]) -> Run:
+    """The whole loop, read back."""
+    return open_run(written("two_trials"))
+
+
+@pytest.fixture(scope="session")
+def html(opened: Run) -> str:
+    """The whole loop's page."""
+    return to_html(page_of(opened))
