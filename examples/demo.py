@@ -43,10 +43,11 @@ def main(config: RunConfig) -> None:
         open_.callback(server.stop)
         server.start(said)
         say(f"vLLM is up at {server.url}")
+        session = open_.enter_context(rtopt.attach(server.url, config=config, progress=said))
+        session.prepare()
         clients = config.load.clients if config.load and config.load.clients else 32
         offered = ClosedLoop(url=server.url, model=MODEL, clients=clients, ramp_s=RAMP_S, seed=1)
         load = open_.enter_context(LoadProcess(offered))
-        session = open_.enter_context(rtopt.attach(server.url, config=config, progress=said))
 
         def agree(plan: Plan) -> bool:
             say(describe_plan(plan))

@@ -1,10 +1,10 @@
 """What a run leaves behind: every noun as a file, and its link in the provenance chain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rtopt.apply import Journal
-from rtopt.report import Chain
+from rtopt.report import Chain, fingerprint
 from rtopt.storage import RunDir, save, to_json, write_trace
 from rtopt.types import (
     Attribution,
@@ -69,8 +69,12 @@ class Ledger:
     def _trace(self, name: str, trace: Trace, title: str) -> None:
         path = self.run.path / f"{name}.jsonl.gz"
         write_trace(trace, path)
-        body = {"file": path.name, "header": to_json(trace.header), "end": to_json(trace.end)}
+        body = {**fingerprint(path), "header": to_json(trace.header), "end": to_json(trace.end)}
         self._chain.append("evidence", title, body)
+
+    def overlay_cost(self, cost: Mapping[str, float]) -> None:
+        """Nanoseconds that recording has taken in the engine so far, and over how many steps."""
+        self._chain.append("evidence", "what the overlay cost", {"overlay_cost": dict(cost)})
 
     def _noun(self, name: str, round_: int, kind: EntryKind, title: str, noun: object) -> None:
         save(noun, self.run.path / f"{name}-{round_}.json")

@@ -10,7 +10,7 @@ from rtopt.config import RunConfig
 from rtopt.cost import StepTime
 from rtopt.ledger import Ledger
 from rtopt.metrics import cut
-from rtopt.types import Engine, Lever, Plan, Prediction, Progress, Trace, Trial, Value, silent
+from rtopt.types import Engine, Lever, Plan, Prediction, Progress, Trace, Value, silent
 
 Confirm = Callable[[Plan], bool]
 """Asked before each change; False ends the run with nothing changed."""
@@ -30,7 +30,7 @@ def run(
     only: str | None = None,
     confirm: Confirm = yes,
     progress: Progress = silent,
-) -> tuple[Trial, ...]:
+) -> str:
     """Turn the loop until nothing is worth trying or the budget is used up.
 
     Args:
@@ -42,19 +42,23 @@ def run(
         confirm: Asked before each change.
         progress: Told where the run is.
 
+    Returns:
+        Why the run ended; its trials are in the ledger.
+
     Raises:
-        EvidenceError: Too little was recorded to predict anything. Nothing was changed.
+        EvidenceError: Too little was recorded to predict or to plan. What an earlier turn kept
+            stays kept, nothing else was changed.
     """
 
     def record() -> Trace:
         return profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
 
+    progress("loading the engine's own scheduler (about 10 s, once)", None)
+    predict.prepare(engine.state().info)
     budget, started = config.budget, time.monotonic()
-    heard = [record()]
-    """Every recording of this run; together they teach what a step costs."""
+    heard = [record()]  # every recording of this run; together they teach what a step costs
     baseline = _settled(heard[0], config.settle_s)
     ledger.baseline(baseline)
-    reason = f"{budget.trials} trials, the most this run may make"
     for _ in range(budget.trials):
         progress("predict: replaying on the engine's own scheduler", None)
         step_time = predict.fit_step_time(*heard)
@@ -74,8 +78,7 @@ def run(
         )
         ledger.thought(prediction, deviation, attribution, choice)
         if choice.change is None:
-            reason = choice.reason
-            break
+            return choice.reason
         plan = apply.make_plan(
             choice.change,
             config.gate,
@@ -86,8 +89,7 @@ def run(
         )
         ledger.planned(plan)
         if not confirm(plan):
-            reason = "the plan was not confirmed; nothing was changed"
-            break
+            return "the plan was not confirmed; nothing was changed"
         trial = apply.run_trial(
             engine,
             plan,
@@ -102,8 +104,7 @@ def run(
             baseline = record()
             heard.append(baseline)
             ledger.after(baseline)
-    ledger.close(reason)
-    return tuple(ledger.trials)
+    return f"all {budget.trials} trials that this run may make were made"
 
 
 Amount = TypeVar("Amount", int, float)

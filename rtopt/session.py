@@ -1,6 +1,6 @@
 """The embedded API: `rtopt.attach(url)` and the five verbs on what it returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +10,7 @@ from rtopt import apply, attribute, loop, predict, profile
 from rtopt.config import RunConfig
 from rtopt.engines import connect
 from rtopt.engines.vllm_server import VllmServer
-from rtopt.errors import EngineError, UsageError
+from rtopt.errors import EngineError, EvidenceError, RtoptError, UsageError
 from rtopt.ledger import Ledger
 from rtopt.report import render
 from rtopt.storage import RunDir, find_run, new_run, save, to_json
@@ -20,6 +20,7 @@ from rtopt.types import (
     Engine,
     EngineState,
     Load,
+    Plan,
     Prediction,
     Progress,
     Trace,
@@ -60,6 +61,11 @@ class Session:
         """Read the engine's knobs, limits and lease."""
         return self.engine.state()
 
+    def prepare(self) -> None:
+        """Load what the forecast needs (about 10 s, once), before anything is measured."""
+        self._progress("loading the engine's own scheduler (about 10 s, once)", None)
+        predict.prepare(self.engine.state().info)
+
     def profile(
         self,
         duration_s: float | None = None,
@@ -89,11 +95,22 @@ class Session:
 
         The engine ends at the kept value or at its snapshot.
         """
+        self._need_writable()
         trials = self._run("apply", 1, only=lever, confirm=confirm)
         return trials[-1] if trials else None
 
+    def plan(self, lever: str, *, show: Callable[[Plan], None]) -> None:
+        """Work out what `apply` would try, hand it to `show`, and change nothing."""
+
+        def decline(plan: Plan) -> bool:
+            show(plan)
+            return False
+
+        self._run("plan", 1, only=lever, confirm=decline)
+
     def tune(self, *, confirm: loop.Confirm = loop.yes) -> Sequence[Trial]:
         """Turn the loop with every lever, within the budget."""
+        self._need_writable()
         return self._run("tune", self.config.budget.trials, only=None, confirm=confirm)
 
     def undo(self, run: str | Path | None = None) -> None:
@@ -111,6 +128,11 @@ class Session:
             raise UsageError("this session has made no run yet; name one")
         return self.last_run.path
 
+    def _need_writable(self) -> None:
+        """Refuse before anything is recorded where nothing can be changed."""
+        if reason := self.engine.state().read_only:
+            raise EngineError(f"nothing can be changed on this server: {reason}")
+
     def _run(
         self, kind: str, trials: int, *, only: str | None, confirm: loop.Confirm
     ) -> Sequence[Trial]:
@@ -122,15 +144,25 @@ class Session:
             save(Server(url=url), self.last_run.path / _SERVER_FILE)
         ledger = Ledger(self.last_run)
         ledger.open(f"{kind} for {config.objective}", to_json(config))
-        return loop.run(
-            self.engine,
-            config,
-            ledger,
-            levers=apply.load_levers(self._levers),
-            only=only,
-            confirm=confirm,
-            progress=self._progress,
-        )
+        try:
+            reason = loop.run(
+                self.engine,
+                config,
+                ledger,
+                levers=apply.load_levers(self._levers),
+                only=only,
+                confirm=confirm,
+                progress=self._progress,
+            )
+        except RtoptError as error:
+            ledger.close(f"ended by an error: {error}")
+            if not (ledger.kept and isinstance(error, EvidenceError)):
+                raise
+        else:
+            if isinstance(self.engine, VllmServer):
+                ledger.overlay_cost(self.engine.overlay_cost())
+            ledger.close(reason)
+        return tuple(ledger.trials)
 
     def close(self) -> None:
         """Stop renewing any lease and close the connection."""

@@ -18,7 +18,6 @@ from rtopt.cli.options import (
 from rtopt.cli.show import progress, say
 from rtopt.cli.trial import finish, show_plan
 from rtopt.errors import UsageError
-from rtopt.loop import yes
 from rtopt.session import attach, resume
 
 
@@ -67,5 +66,8 @@ def run(
             url, config=settings, token_file=token_file, levers=levers, progress=said
         ) as session,
     ):
-        session.apply(lever, confirm=yes if rollback else show_plan)
+        if rollback:
+            session.apply(lever)
+        else:
+            session.plan(lever, show=show_plan)
         say(finish(session))

@@ -8,11 +8,10 @@ from rtopt.session import Session
 from rtopt.types import Plan
 
 
-def show_plan(plan: Plan) -> bool:
-    """Print the plan and change nothing."""
+def show_plan(plan: Plan) -> None:
+    """Print a plan that is not carried out."""
     say(describe_plan(plan))
     say("Nothing was changed. Add --rollback to try it behind the gate.")
-    return False
 
 
 def ask(plan: Plan) -> bool:

@@ -2,7 +2,7 @@
 
 from rtopt.predict.description import describe
 from rtopt.predict.deviation import compare
-from rtopt.predict.replay import by_replay, run
+from rtopt.predict.replay import by_replay, prepare, run
 from rtopt.predict.step_fit import fit_step_time
 
-__all__ = ["by_replay", "compare", "describe", "fit_step_time", "run"]
+__all__ = ["by_replay", "compare", "describe", "fit_step_time", "prepare", "run"]

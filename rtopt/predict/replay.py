@@ -18,6 +18,7 @@ from rtopt.predict.step_fit import fit_step_time
 from rtopt.sim import KNOBS, Simulator, installed_version
 from rtopt.traffic import workload_of
 from rtopt.types import (
+    EngineInfo,
     Estimate,
     InFlight,
     Interval,
@@ -35,6 +36,16 @@ EXTRAPOLATED = 1.25
 """Decoding requests beyond this times what the fit has seen are an extrapolation."""
 _TERMS = ("step_base_ms", "step_decode_ms", "step_prefill_token_ms", "step_prefill_request_ms")
 _NOT_REPLAYED = ("errors",)
+
+
+def prepare(info: EngineInfo) -> None:
+    """Load the engine's scheduler now (about 10 s, once), so that no measurement waits for it.
+
+    Raises:
+        UnavailableError: vLLM is missing here, or the engine is not modelled.
+        EvidenceError: `info` lacks what the scheduler needs.
+    """
+    Simulator(info, {}, StepTime(base_ms=1.0, decode_ms=0.0, prefill_token_ms=0.0), seed=0)
 
 
 def run(trace: Trace, *, step_time: StepTime | None = None) -> Prediction:

@@ -99,10 +99,18 @@ def _embed(svg: str, name: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
     svg = re.sub(r'<svg [^>]*viewBox="([^"]+)"[^>]*>', r'<svg viewBox="\1">', svg, count=1)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'href="#', f'href="#{name}-', svg).replace("url(#", f"url(#{name}-")
-    svg = svg.replace("xlink:href", "href")
+    svg = _renumber(svg.replace("xlink:href", "href"), name)
     svg = re.sub(r"(font: [^;\"]*?px) [^;\"]+", r"\1 var(--font)", svg)
     for stand_in, css in CSS.items():
         svg = svg.replace(stand_in, css)
     return svg.replace("#000000", "currentColor")
+
+
+def _renumber(svg: str, name: str) -> str:
+    """Ids by order of appearance: matplotlib makes some of memory addresses, ever different."""
+    numbers: dict[str, int] = {}
+
+    def known(match: re.Match[str]) -> str:
+        return f"{match[1]}{name}-{numbers.setdefault(match[2], len(numbers))}"
+
+    return re.sub(r'(\bid="|href="#|url\(#)([\w.-]+)', known, svg)

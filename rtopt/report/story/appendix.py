@@ -68,8 +68,15 @@ def _provenance(run: Run) -> Section:
     links = run.provenance.entries
     lead = [
         f"All {len(links)} links verify: each holds the SHA-256 of its content and of the link "
-        "before it, and the files in the folder are the ones that the links speak of."
+        "before it, and what this page says about causes, choices and trials is what they hold."
     ]
+    files = {str(link.body["file"]): "sha256" in link.body for link in links if "file" in link.body}
+    sealed = [name for name, has_digest in files.items() if has_digest]
+    loose = [name for name, has_digest in files.items() if not has_digest]
+    if sealed:
+        lead.append(f"Recordings whose SHA-256 matches: {', '.join(sealed)}.")
+    if loose:
+        lead.append(f"Recordings named without a digest, so not checked: {', '.join(loose)}.")
     if run.ended is None:
         lead.append("The last link is not an end: the run was not closed, or links are missing.")
     rows = tuple(

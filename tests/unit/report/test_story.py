@@ -208,12 +208,23 @@ def test_two_kept_changes_multiply_and_their_doubts_add_up(opened: Run) -> None:
 def test_the_appendix_holds_what_checkers_ask_for(opened: Run) -> None:
     parts = {part.id: part for part in appendix_sections(opened)}
     assert len(parts["provenance"].tables[0].rows) == 17
+    assert parts["provenance"].lead[1] == (
+        "Recordings whose SHA-256 matches: baseline.jsonl.gz, after-1.jsonl.gz."
+    )
     assert _rows(parts["gate-1"])["Simulated: kept at a true effect of 0"] == ("0.31 %",)
     assert _rows(parts["recordings"])["baseline"][3] == "cpu 1"
     assert _plain(parts["cost"].lead[0]).startswith(
         "Recording took 40 microseconds per step inside the engine's processes, 0.0"
     )
     assert _rows(parts["engine"])["Wall clock against monotonic clock over it"] == ("0.4 ms",)
+
+
+def test_a_recording_without_a_digest_is_said_to_be_unchecked(opened: Run) -> None:
+    assert opened.provenance is not None
+    link = replace(opened.provenance.entries[1], body={"file": "baseline.jsonl.gz"})
+    run = replace(opened, provenance=replace(opened.provenance, entries=(link,)))
+    lead = appendix_sections(run)[0].lead
+    assert lead[1] == "Recordings named without a digest, so not checked: baseline.jsonl.gz."
 
 
 def test_settings_that_may_name_somebody_are_not_shown() -> None:
