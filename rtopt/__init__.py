@@ -4,8 +4,9 @@ Names are loaded on first use, so `import rtopt` stays cheap inside any process.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+
+from rtopt.version import VERSION
 
 if TYPE_CHECKING:
     from rtopt.errors import RtoptError
@@ -69,10 +70,7 @@ __all__ = [
     "attach",
 ]
 
-try:
-    __version__ = version("rtopt")
-except PackageNotFoundError:  # a plain checkout on the path
-    __version__ = "0+unknown"
+__version__ = VERSION
 
 
 def __getattr__(name: str) -> Any:

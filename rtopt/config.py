@@ -1,9 +1,10 @@
 """A run's settings: one TOML file plus a few flags; every part belongs to the room that uses it."""
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ OBJECTIVES: Mapping[str, str] = {
 }
 """What a user asks for, and the metric that it is measured in."""
 
-_SLO = re.compile(r"(?P<metric>[a-z0-9_]+)=(?P<value>[0-9.]+)(?P<unit>[a-z/%]*)")
+_SLO = re.compile(
+    r"(?P<metric>[a-z0-9_]+)=(?P<value>\d+(?:\.\d*)?|\.\d+)(?P<unit>[a-z/%]*)", re.ASCII
+)
 _TO_MS = {"ms": 1.0, "s": 1e3, "": 1.0}
 
 
@@ -65,6 +68,28 @@ class RunConfig:
                 f" settle_s={self.settle_s:g}: wanted at least one trial, and a recording that is"
                 " longer than its settling. Nothing was changed."
             )
+        self._check_limits()
+
+    def _check_limits(self) -> None:
+        """Refuse a limit that nothing can meet; those of the gate are its own."""
+        for slo in self.slos:
+            if slo.metric not in METRICS:
+                raise UsageError(
+                    f"slo {slo.metric}: unknown metric; known: {', '.join(METRICS)}."
+                    " Nothing was changed."
+                )
+        for name in ("max_minutes", "max_exposed"):
+            limit = getattr(self.budget, name)
+            if limit is not None and limit <= 0:
+                raise UsageError(f"{name}={limit:g}: must be above 0. Nothing was changed.")
+        clients = self.load.clients if self.load is not None else None
+        if self.load is not None and (self.load.kind == "closed") != (clients is not None):
+            raise UsageError(
+                f"load: kind {self.load.kind} with clients={clients}; wanted open without clients,"
+                " or closed with their number. Nothing was changed."
+            )
+        if clients is not None and clients < 1:
+            raise UsageError(f"load: clients={clients}: must be above 0. Nothing was changed.")
 
     @property
     def metric(self) -> str:
@@ -86,21 +111,41 @@ def read_config(path: Path | None, overrides: Mapping[str, Any]) -> RunConfig:
     if path is not None:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"{path}: {error}. Nothing was changed.") from error
-    merged = _over(data, overrides)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}. Nothing was changed.") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}: not TOML: {error}. Nothing was changed.") from error
+    merged, where = _over(data, overrides), str(path or "the command line")
+    _check_names(merged, RunConfig, where)
+    for name, part in _PARTS.items():
+        _check_names(merged.get(name), part, f"{where}, [{name}]")
     try:
-        return from_json(RunConfig, merged, where=str(path or "the command line"))
+        return from_json(RunConfig, merged, where=where)
     except TraceError as error:
-        raise UsageError(f"{error} Nothing was changed.") from error
+        raise UsageError(f"{error}. Nothing was changed.") from error
+
+
+_PARTS: Mapping[str, type] = {"gate": GateSettings, "budget": Budget}
+
+
+def _check_names(given: object, cls: type, where: str) -> None:
+    """Refuse a setting that nobody reads, which is mostly a slip of the pen."""
+    known = [field.name for field in fields(cls)]
+    unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
+    if unknown:
+        raise UsageError(
+            f"{where}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}."
+            " Nothing was changed."
+        )
 
 
 def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     out = dict(base)
     for key, value in top.items():
         if isinstance(value, Mapping):
-            below = _over(out.get(key, {}), value)
-            if below:
+            under = out.get(key, {})
+            # What stands there instead of a table is refused with the rest.
+            if isinstance(under, Mapping) and (below := _over(under, value)):
                 out[key] = below
         elif value is not None:
             out[key] = value
@@ -120,12 +165,14 @@ def parse_slo(text: str) -> Slo:
     if metric is None:
         known = ", ".join(METRICS)
         raise UsageError(f"--slo {text}: unknown metric {found['metric']}; known: {known}")
-    unit = found["unit"]
+    unit, limit = found["unit"], float(found["value"])
+    if not math.isfinite(limit):
+        raise UsageError(f"--slo {text}: the limit is too large a number")
     if metric.unit == "ms" and unit in _TO_MS:
-        return Slo(metric=metric.id, limit=float(found["value"]) * _TO_MS[unit])
+        return Slo(metric=metric.id, limit=limit * _TO_MS[unit])
     if unit not in ("", metric.unit):
         raise UsageError(f"--slo {text}: {metric.id} is in {metric.unit}, not {unit}")
-    return Slo(metric=metric.id, limit=float(found["value"]))
+    return Slo(metric=metric.id, limit=limit)
 
 
 def parse_load(text: str) -> Load:
@@ -137,7 +184,7 @@ def parse_load(text: str) -> Load:
     if text == "open":
         return Load(kind="open")
     kind, _, clients = text.partition(":")
-    if kind == "closed" and clients.isdigit() and int(clients) > 0:
+    if kind == "closed" and clients.isdecimal() and int(clients) > 0:
         return Load(kind="closed", clients=int(clients))
     raise UsageError(f"--load {text}: wanted open, or closed:N with N clients")
 
@@ -162,7 +209,8 @@ def _value(text: str) -> Value:
         return text == "true"
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        return number if math.isfinite(number) else text
     return text

@@ -2,13 +2,14 @@
 
 import importlib.metadata
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 from rtopt.engines import connect
 from rtopt.engines.embedded import NAME, cache_root
 from rtopt.engines.vllm_process import check_installation
-from rtopt.errors import RtoptError
+from rtopt.errors import RtoptError, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,11 @@ class Check:
 
 
 def examine(url: str | None = None) -> tuple[Check, ...]:
-    """Look at everything that the loop needs, and at the server when one is named."""
+    """Look at everything that the loop needs, and at the server when one is named.
+
+    Raises:
+        UsageError: `url` is not a server's, or the token that was named cannot be read.
+    """
     checks = [_python(), _vllm(), _embedded()]
     if url is not None:
         checks += _server(url)
@@ -88,7 +93,10 @@ def _embedded() -> Check:
 
 def _server(url: str) -> list[Check]:
     try:
-        state = connect(url).state()
+        with closing(connect(url)) as engine:
+            state = engine.state()
+    except UsageError:
+        raise  # there is no server to look at
     except RtoptError as error:
         return [Check(name="server", found=str(error), is_ok=False)]
     info = state.info

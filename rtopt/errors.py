@@ -5,7 +5,8 @@ RtoptError
 |- UnavailableError  3   not available here (hardware, extra, engine version)
 |- TraceError        4   trace or input file damaged, foreign or too new
 |- EngineError       5   engine missing, refused or died
-|  `- KnobError      5   a knob is unknown or its value is outside its limits
+|  |- KnobError      5   a knob is unknown or its value is outside its limits
+|  `- GoneError      5   nobody listens at the engine's address
 |- EvidenceError     6   too little or too poor evidence
 |- ProvenanceError   7   the provenance chain does not verify
 |- HeldError         8   somebody else holds the engine
@@ -58,6 +59,10 @@ class EngineError(RtoptError):
 
 class KnobError(EngineError):
     """A knob is unknown, or the value is outside its floor and ceiling. Nothing was changed."""
+
+
+class GoneError(EngineError):
+    """Nobody listens at the engine's address; it ended, and what was on trial with it."""
 
 
 class EvidenceError(RtoptError):

@@ -1,5 +1,6 @@
 """What a run leaves behind: every noun as a file, and its link in the provenance chain."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,8 +64,8 @@ class Ledger:
         self._noun("trial", len(self.trials), "delta", trial.verdict.reason, trial)
 
     def close(self, reason: str) -> None:
-        """Last link."""
-        self._chain.append("end", reason, {"trials": len(self.trials)})
+        """Last link; a reason may be an error's, and those name addresses and folders."""
+        self._chain.append("end", _public(reason), {"trials": len(self.trials)})
 
     def _trace(self, name: str, trace: Trace, title: str) -> None:
         path = self.run.path / f"{name}.jsonl.gz"
@@ -89,3 +90,16 @@ class Ledger:
     def kept(self) -> Sequence[Trial]:
         """Trials that were kept."""
         return [t for t in self.trials if t.verdict.keep]
+
+
+_ADDRESS = re.compile(r"\b[a-z]+://[^\s,;()'\"]*[^\s,;:.()'\"]")
+_FOLDER = re.compile(r"(?<![^\s('\"=])~?\.{0,2}(?:/[^\s/:,;()'\"]+)*/(?=[^\s/])")
+
+
+def _public(text: str) -> str:
+    """The text without addresses of servers, and with the last part of each path only.
+
+    >>> _public("http://host:8000/metrics: answered 404; see '/home/me/a.jsonl' (1.5 s/step)")
+    "the server: answered 404; see 'a.jsonl' (1.5 s/step)"
+    """
+    return _FOLDER.sub("", _ADDRESS.sub("the server", text))

@@ -1,6 +1,7 @@
 """The embedded API: `rtopt.attach(url)` and the five verbs on what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,14 @@ from rtopt import apply, attribute, loop, predict, profile
 from rtopt.config import RunConfig
 from rtopt.engines import connect
 from rtopt.engines.vllm_server import VllmServer
-from rtopt.errors import EngineError, EvidenceError, RtoptError, UsageError
+from rtopt.errors import (
+    EngineError,
+    EvidenceError,
+    HeldError,
+    RtoptError,
+    UnavailableError,
+    UsageError,
+)
 from rtopt.ledger import Ledger
 from rtopt.report import render
 from rtopt.storage import RunDir, find_run, new_run, save, to_json
@@ -100,7 +108,14 @@ class Session:
         return trials[-1] if trials else None
 
     def plan(self, lever: str, *, show: Callable[[Plan], None]) -> None:
-        """Work out what `apply` would try, hand it to `show`, and change nothing."""
+        """Work out what `apply` would try, hand it to `show`, and change nothing.
+
+        Raises:
+            EngineError: The server has no overlay, so there is nothing to forecast from.
+        """
+        state = self.engine.state()
+        if not state.knobs:
+            raise EngineError(f"nothing can be planned for this server: {state.read_only}")
 
         def decline(plan: Plan) -> bool:
             show(plan)
@@ -130,13 +145,25 @@ class Session:
 
     def _need_writable(self) -> None:
         """Refuse before anything is recorded where nothing can be changed."""
-        if reason := self.engine.state().read_only:
-            raise EngineError(f"nothing can be changed on this server: {reason}")
+        state = self.engine.state()
+        if state.read_only:
+            raise EngineError(f"nothing can be changed on this server: {state.read_only}")
+        if state.held:
+            raise HeldError(
+                f"the engine is held by {state.held.holder} for another"
+                f" {state.held.remaining_s:.0f} s. Nothing was changed."
+            )
+        if isinstance(self.engine, VllmServer):
+            self.engine.check_token()
 
     def _run(
         self, kind: str, trials: int, *, only: str | None, confirm: loop.Confirm
     ) -> Sequence[Trial]:
         config = replace(self.config, budget=replace(self.config.budget, trials=trials))
+        levers = apply.load_levers(self._levers)
+        if only is not None:
+            apply.find_lever(levers, only)
+        apply.check(config.gate, objective=config.metric, slos=config.slos, num_levers=trials)
         self.last_run = new_run(kind, to_json(config))
         url = getattr(self.engine, "url", None)
         if url is not None:
@@ -149,7 +176,7 @@ class Session:
                 self.engine,
                 config,
                 ledger,
-                levers=apply.load_levers(self._levers),
+                levers=levers,
                 only=only,
                 confirm=confirm,
                 progress=self._progress,
@@ -207,8 +234,10 @@ def undo(run: str, *, url: str | None = None, token_file: Path | None = None) ->
         UndoError: The undo failed; the message names what stands.
     """
     found = find_run(run)
+    journal = apply.Journal(found.path / "journal.jsonl")
+    apply.last_kept(journal)  # says so when there is none, whether or not the server lives
     with attach(url or _url_of(found), token_file=token_file) as session:
-        taken = apply.take_back(session.engine, apply.Journal(found.path / "journal.jsonl"))
+        taken = apply.take_back(session.engine, journal)
         return f"undone: {_knobs(taken.undo.knobs)}; {_standing(session.state())}"
 
 
@@ -219,11 +248,10 @@ def restore(url: str, *, force: bool = False, token_file: Path | None = None) ->
         EngineError: The server has no overlay, so rtopt has changed nothing there.
         HeldError: Another controller holds the engine, and `force` was not given.
     """
-    engine = connect(url, token_file=token_file)
-    if not isinstance(engine, VllmServer):
-        raise EngineError(f"{url}: {engine.state().read_only}. Nothing was changed.")
-    state = engine.restore_start(force=force)
-    engine.close()
+    with closing(connect(url, token_file=token_file)) as engine:
+        if not isinstance(engine, VllmServer):
+            raise EngineError(f"{engine.url}: {engine.state().read_only}. Nothing was changed.")
+        state = engine.restore_start(force=force)
     return f"restored to the start-up values; {_standing(state)}"
 
 
@@ -237,7 +265,7 @@ def resume(run: str, *, url: str | None = None, token_file: Path | None = None) 
     try:
         with attach(url or _url_of(found), token_file=token_file) as session:
             return f"{story}\nThe engine now: {_standing(session.state())}."
-    except EngineError as error:
+    except (EngineError, UnavailableError) as error:
         return f"{story}\nThe engine now: unknown ({error})."
 
 

@@ -7,7 +7,8 @@ why it was passed over.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from rtopt.errors import EvidenceError, UsageError
+from rtopt.apply.registry import find_lever
+from rtopt.errors import EvidenceError
 from rtopt.metrics import get
 from rtopt.types import (
     Attribution,
@@ -65,7 +66,7 @@ def choose(
     Raises:
         UsageError: `only` or a metric is unknown.
     """
-    wanted = _wanted(levers, only)
+    wanted = list(levers.values()) if only is None else [find_lever(levers, only)]
     get(objective)
     for slo in slos:
         get(slo.metric)
@@ -91,17 +92,6 @@ def choose(
         for option in options
     ]
     return _best(options, now)
-
-
-def _wanted(levers: Mapping[str, Lever], only: str | None) -> list[Lever]:
-    if only is None:
-        return list(levers.values())
-    if only not in levers:
-        raise UsageError(
-            f"lever {only!r} is unknown. Known: {', '.join(sorted(levers))}. Nothing was changed.",
-            name=only,
-        )
-    return [levers[only]]
 
 
 def _offered(

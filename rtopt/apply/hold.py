@@ -9,7 +9,15 @@ from typing import Self
 
 from rtopt.apply.journal import Act, Journal
 from rtopt.apply.story import knobs
-from rtopt.errors import EngineError, HeldError, KnobError, RtoptError, StoppedError, UndoError
+from rtopt.errors import (
+    EngineError,
+    GoneError,
+    HeldError,
+    KnobError,
+    RtoptError,
+    StoppedError,
+    UndoError,
+)
 from rtopt.types import Arm, Change, Engine, EngineState, Value
 
 _ATTEMPTS = 2
@@ -176,6 +184,8 @@ class Hold:
                 self._may_be_on = False
                 break
             failure = EngineError(f"the engine reports {knobs(found)}")
+        if self._may_be_on and isinstance(failure, GoneError):
+            self._lose(base, failure, cause)
         if self._may_be_on:
             self._fail(base, failure, cause)
         self._note("settle", keep=False, knobs=base)
@@ -188,6 +198,20 @@ class Hold:
             self._engine.apply(self._arms["base"])
             state = self._engine.settle(keep=True)
         return _pick(state, base)
+
+    def _lose(
+        self, base: Mapping[str, Value], gone: GoneError, cause: BaseException | None
+    ) -> None:
+        """Tell that there is no server left to restore, and why none of the trial can stay."""
+        message = (
+            f"{self._trial}: the server is gone, so {knobs(base)} could not be restored: {gone}"
+            f" {knobs(self._arms[self._arm].knobs)} was on it last and ended with it: a server"
+            " that is started anew has its start-up values. If only its front end died, the engine"
+            f" restores {knobs(base)} by itself when the lease runs out."
+        )
+        self._has_failed = True
+        self._note("error", text=message)
+        raise GoneError(message, wanted=dict(base)) from (cause or gone)
 
     def _fail(
         self, base: Mapping[str, Value], failure: BaseException | None, cause: BaseException | None

@@ -4,14 +4,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from rtopt.apply.story import tell
+from rtopt.errors import TraceError
 from rtopt.storage import AppendLog, from_json, to_json
 from rtopt.types import Block, Change, Plan, Trial, Verdict
 
 Act = Literal["plan", "intent", "set", "block", "verdict", "settle", "undone", "error"]
 """intent comes before the engine is asked for anything; set, settle and undone confirm it."""
+_BODY: Final[dict[str, dict[str, type]]] = {
+    "plan": {"plan": dict, "undo": dict, "boot": str},
+    "intent": {"to": str, "knobs": dict},
+    "set": {"arm": str, "knobs": dict},
+    "block": {"block": dict},
+    "verdict": {"verdict": dict, "e_values": list},
+    "settle": {"keep": bool, "knobs": dict},
+    "undone": {"keep": bool, "knobs": dict},
+    "error": {"text": str},
+}
+"""Fields of each act beside act, trial and unix_ns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +55,26 @@ class Journal:
         """Every act; a torn last line was never confirmed and is left out.
 
         Raises:
-            TraceError: A line in between is damaged.
+            TraceError: A line in between is damaged, or no act of a trial.
         """
-        return self._log.read()
+        acts = self._log.read()
+        for number, act in enumerate(acts, start=1):
+            self._check(act, f"{self.path}:{number}")
+        return acts
+
+    def _check(self, act: dict[str, Any], where: str) -> None:
+        kind = act.get("act")
+        fields = _BODY.get(kind) if isinstance(kind, str) else None
+        if fields is None:
+            raise TraceError(f"{where}: found act {kind!r}, wanted one of {', '.join(_BODY)}")
+        for name, type_ in {"trial": str, "unix_ns": int, **fields}.items():
+            if not isinstance(act.get(name), type_):
+                raise TraceError(f"{where}: {kind} has no proper {name!r}; the file is damaged")
+        if kind == "plan":
+            from_json(Plan, act["plan"], where=where)
+            from_json(Change, act["undo"], where=where)
+        elif kind == "verdict":
+            from_json(Verdict, act["verdict"], where=where)
 
     def next_trial(self, lever: str) -> str:
         """A trial id that this journal does not have yet."""
@@ -73,6 +102,8 @@ class Journal:
             name = act["trial"]
             if act["act"] == "settle" and act["keep"]:
                 where = f"{self.path}: plan of {name}"
+                if name not in plans:
+                    raise TraceError(f"{where}: missing, so its values are not known")
                 kept[name] = Kept(
                     trial=name,
                     change=from_json(Plan, plans[name]["plan"], where=where).change,

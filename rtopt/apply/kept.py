@@ -7,6 +7,18 @@ from rtopt.errors import EngineError, UsageError
 from rtopt.types import Engine
 
 
+def last_kept(journal: Journal) -> Kept:
+    """The change that this run kept last.
+
+    Raises:
+        UsageError: The run kept nothing, or it was taken back already.
+    """
+    kept = journal.kept()
+    if not kept:
+        raise UsageError(f"{journal.path}: no kept change to take back. Nothing was changed.")
+    return kept[-1]
+
+
 def take_back(engine: Engine, journal: Journal) -> Kept:
     """Undo the change that this run kept last, and commit the older values.
 
@@ -15,10 +27,7 @@ def take_back(engine: Engine, journal: Journal) -> Kept:
         EngineError: The engine no longer stands at the kept values. Nothing was changed.
         UndoError: The undo failed; the message names what stands.
     """
-    kept = journal.kept()
-    if not kept:
-        raise UsageError(f"{journal.path}: no kept change to take back. Nothing was changed.")
-    last = kept[-1]
+    last = last_kept(journal)
     state = engine.state()
     found = {knob.name: knob.value for knob in state.knobs if knob.name in last.change.knobs}
     if found != dict(last.change.knobs):

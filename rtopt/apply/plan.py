@@ -47,19 +47,9 @@ def make_plan(
         UsageError: A metric is unknown, a limit impossible, or `max_pairs` too few for any keep.
         EvidenceError: The smallest gain worth having would drown in the noise.
     """
-    _check(objective, slos, margins or (), num_levers, settings)
+    _check_margins(margins or ())
+    rule = check(settings, objective=objective, slos=slos, num_levers=num_levers)
     sd = None if baseline is None else noise_sd(baseline, settings, objective)
-    rule = Rule(
-        alpha=settings.alpha / num_levers,
-        prior=settings.prior,
-        min_pairs=settings.min_pairs,
-        max_pairs=settings.max_pairs,
-    )
-    if rule.fewest_pairs > settings.max_pairs:
-        raise UsageError(
-            f"gate settings: max_pairs={settings.max_pairs}, and a keep at alpha={rule.alpha:g}"
-            f" needs at least {rule.fewest_pairs} pairs even without noise. Nothing was changed."
-        )
     wanted = log_gain(objective, settings.min_gain_frac)
     if sd is not None and wanted > 0:
         _refuse_hopeless(rule, wanted, sd, settings, objective)
@@ -79,6 +69,29 @@ def make_plan(
         noise_sd=sd,
         false_keep=_false_keep(rule, sd, settings.seed),
     )
+
+
+def check(
+    settings: GateSettings, *, objective: str, slos: Sequence[Slo] = (), num_levers: int = 1
+) -> Rule:
+    """Give the rule of the trials, or refuse settings with which none could ever be kept.
+
+    Raises:
+        UsageError: A metric is unknown, a limit impossible, or `max_pairs` too few for any keep.
+    """
+    _check(objective, slos, num_levers, settings)
+    rule = Rule(
+        alpha=settings.alpha / num_levers,
+        prior=settings.prior,
+        min_pairs=settings.min_pairs,
+        max_pairs=settings.max_pairs,
+    )
+    if rule.fewest_pairs > settings.max_pairs:
+        raise UsageError(
+            f"gate settings: max_pairs={settings.max_pairs}, and a keep at alpha={rule.alpha:g}"
+            f" needs at least {rule.fewest_pairs} pairs even without noise. Nothing was changed."
+        )
+    return rule
 
 
 def noise_sd(baseline: Trace, settings: GateSettings, objective: str) -> float | None:
@@ -105,7 +118,6 @@ def noise_sd(baseline: Trace, settings: GateSettings, objective: str) -> float |
 def _check(
     objective: str,
     slos: Sequence[Slo],
-    margins: Sequence[Margin],
     num_levers: int,
     settings: GateSettings,
 ) -> None:
@@ -121,17 +133,20 @@ def _check(
         )
     if num_levers < 1:
         raise UsageError(f"num_levers={num_levers}: must be at least 1. Nothing was changed.")
+    for slo in slos:
+        if is_ratio(slo.metric) and not slo.limit > 0:
+            raise UsageError(
+                f"SLO {slo.metric}: limit {slo.limit:g} must be above 0. Nothing was changed."
+            )
+
+
+def _check_margins(margins: Sequence[Margin]) -> None:
     for margin in margins:
         get(margin.metric)
         if not 0 <= margin.worse_frac < 1:
             raise UsageError(
                 f"margin {margin.metric}: {margin.worse_frac} must be a share from 0 up to 1."
                 " Nothing was changed."
-            )
-    for slo in slos:
-        if is_ratio(slo.metric) and not slo.limit > 0:
-            raise UsageError(
-                f"SLO {slo.metric}: limit {slo.limit:g} must be above 0. Nothing was changed."
             )
 
 

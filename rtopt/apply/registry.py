@@ -3,7 +3,7 @@
 Built-in levers are read the same way as a user's: one file, one `LEVER`, named like its id.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -49,6 +49,20 @@ def load_levers(extra: Path | None = None) -> dict[str, Lever]:
             )
         levers[lever.id], origins[lever.id] = lever, origin
     return levers
+
+
+def find_lever(levers: Mapping[str, Lever], id_: str) -> Lever:
+    """The lever of that id.
+
+    Raises:
+        UsageError: There is none; the message lists the known ones.
+    """
+    if id_ not in levers:
+        raise UsageError(
+            f"lever {id_!r} is unknown. Known: {', '.join(sorted(levers))}. Nothing was changed.",
+            name=id_,
+        )
+    return levers[id_]
 
 
 def built_in_folder() -> Path:

@@ -1,16 +1,16 @@
 """rtopt attribute."""
 
 from rtopt.attribute import describe, rank
-from rtopt.cli.options import AsJson, TraceFile
+from rtopt.cli.options import AsJson, TraceFile, open_trace
 from rtopt.cli.show import as_json, progress, say
 from rtopt.predict import compare
 from rtopt.predict import run as predict_now
-from rtopt.storage import read_trace, to_json
+from rtopt.storage import to_json
 
 
 def run(trace_file: TraceFile, json: AsJson = False) -> None:
     """Say what binds, with the numbers used, or abstain."""
-    trace = read_trace(trace_file)
+    trace = open_trace(trace_file)
     with progress() as said:
         said("replaying the trace to compare with", None)
         attribution = rank(trace, compare(trace, predict_now(trace)))

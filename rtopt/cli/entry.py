@@ -7,10 +7,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from rtopt import __version__
 from rtopt.cli.commands import COMMANDS
 from rtopt.cli.show import fail
-from rtopt.errors import RtoptError, StoppedError
+from rtopt.errors import RtoptError, StoppedError, UsageError
+from rtopt.version import VERSION
 
 
 class LazyGroup(TyperGroup):
@@ -27,9 +27,26 @@ class LazyGroup(TyperGroup):
         return TyperCommand(name=cmd_name, help=COMMANDS[cmd_name])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The real command, from its file."""
+        """The real command, from its file.
+
+        Raises:
+            UsageError: There is no such command.
+        """
+        if args and args[0] not in COMMANDS:
+            raise UsageError(f"{args[0]}: no such command; known: {', '.join(COMMANDS)}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, load(str(name)) if command is not None else command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Typer itself would end without a word at Ctrl-C.
+
+        Raises:
+            StoppedError: Interrupted while nothing was on trial.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise StoppedError("interrupted; nothing was on trial") from interrupt
 
 
 def load(name: str) -> Any:
@@ -50,7 +67,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"rtopt {__version__}")
+        typer.echo(f"rtopt {VERSION}")
         raise typer.Exit
 
 

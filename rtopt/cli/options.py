@@ -1,12 +1,16 @@
 """Options that several commands share, each written once."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rtopt.cli.show import note
 from rtopt.config import RunConfig, parse_load, parse_slo, read_config
-from rtopt.storage import to_json
+from rtopt.errors import UsageError
+from rtopt.storage import read_trace, to_json
+from rtopt.types import Trace
 
 Url = Annotated[str, typer.Argument(help="The server, for example http://127.0.0.1:8000.")]
 TraceFile = Annotated[Path, typer.Argument(help="A trace that `rtopt profile` wrote.")]
@@ -32,6 +36,25 @@ MaxExposed = Annotated[
     int | None, typer.Option(help="Most requests that may be served by a change on trial.")
 ]
 Levers = Annotated[Path | None, typer.Option(help="Folder with more levers.")]
+
+
+def megabytes(number: float) -> int:
+    """A size in bytes.
+
+    Raises:
+        UsageError: Not a size.
+    """
+    if not 0 < number < math.inf:
+        raise UsageError(f"--max-mb {number:g}: must be above 0. Nothing was done.")
+    return math.ceil(number * 1e6)
+
+
+def open_trace(path: Path) -> Trace:
+    """Read a trace, and note what of it was not readable."""
+    trace = read_trace(path)
+    for text in trace.notes:
+        note(f"{path}: {text}; the rest is used")
+    return trace
 
 
 def config_of(

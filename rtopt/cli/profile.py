@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from rtopt.cli.options import AsJson, LoadText, TokenFile, Url
+from rtopt.cli.options import AsJson, LoadText, TokenFile, Url, megabytes
 from rtopt.cli.show import as_json, note, progress, table
 from rtopt.config import parse_load
 from rtopt.engines import connect
-from rtopt.errors import StoppedError
+from rtopt.errors import EngineError, StoppedError
 from rtopt.profile import record_to, summary
 from rtopt.storage import to_json
 
@@ -42,7 +42,7 @@ def run(
             duration_s=duration,
             load=parse_load(load) if load else None,
             max_requests=requests,
-            max_bytes=int(max_mb * 1e6),
+            max_bytes=megabytes(max_mb),
             progress=said,
         )
     if json:
@@ -50,5 +50,8 @@ def run(
     else:
         table(summary(trace), "", "", "")
         note(f"written: {out}")
+    kept = f"{trace.duration_s:.0f} s were recorded and kept in {out}"
     if trace.end.reason == "interrupted":
-        raise StoppedError(f"interrupted; {trace.duration_s:.0f} s were recorded and kept in {out}")
+        raise StoppedError(f"interrupted; {kept}")
+    if trace.end.reason == "disconnected":
+        raise EngineError(f"the server hung up; {kept}")

@@ -14,6 +14,7 @@ from rtopt.types import Progress
 _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_MAX_LINE = 2000
 _REPEAT_S = 15
 """Without a terminal, the same message is printed again after so long."""
 
@@ -29,8 +30,9 @@ def note(text: str) -> None:
 
 
 def fail(text: str) -> None:
-    """The one line of an error."""
-    _err.print(f"rtopt: {text}", markup=False, style="red")
+    """The one line of an error; what a server or a file said may hold line breaks and worse."""
+    line = "".join(c if c.isprintable() else " " for c in text[:_MAX_LINE])
+    _err.print(f"rtopt: {line}", markup=False, style="red")
 
 
 def as_json(data: object) -> None:

@@ -3,6 +3,7 @@
 import typer
 
 from rtopt.cli.show import say
+from rtopt.errors import StoppedError
 from rtopt.report import describe_plan, describe_run
 from rtopt.session import Session
 from rtopt.types import Plan
@@ -15,9 +16,16 @@ def show_plan(plan: Plan) -> None:
 
 
 def ask(plan: Plan) -> bool:
-    """Print the plan and ask."""
+    """Print the plan and ask.
+
+    Raises:
+        StoppedError: Ctrl-C instead of an answer, or nobody is there to ask.
+    """
     say(describe_plan(plan))
-    return typer.confirm("Try it?", default=False)
+    try:
+        return typer.confirm("Try it?", default=False)
+    except typer.Abort as abort:
+        raise StoppedError("the plan was not answered. Nothing of it was changed.") from abort
 
 
 def finish(session: Session) -> str:

@@ -34,9 +34,10 @@ def run(
     config: Config = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Run the whole loop within a budget: profile, predict, attribute, apply, report.
+    """Run the whole loop within a budget.
 
-    Every change is behind the gate: kept when proven better, restored otherwise.
+    Profile, predict, attribute, apply, report, again and again. Every change is behind the gate:
+    kept when proven better, restored otherwise.
     """
     settings = config_of(
         config,

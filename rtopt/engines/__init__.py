@@ -3,15 +3,15 @@
 `connect` is the one place that decides which kind of server answers at a URL.
 """
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-import httpx
-
-from rtopt.errors import EngineError, UsageError
+from rtopt.errors import EngineError
 
 if TYPE_CHECKING:
+    import httpx
+
     from rtopt.engines.vllm_metrics import MetricsEngine
     from rtopt.engines.vllm_server import VllmServer
 
@@ -30,38 +30,49 @@ def connect(
         EngineError: Nobody listens, it is not vLLM, or several servers answer in turn.
         UnavailableError: The overlay there is of another generation.
     """
+    from rtopt.engines.client import address, open_client
     from rtopt.engines.secret import find_token
     from rtopt.engines.vllm_metrics import MetricsEngine
     from rtopt.engines.vllm_server import LEASE_S, VllmServer
 
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{url}: not a server's URL; wanted http://HOST:PORT")
-    if _has_overlay(url):
-        token = find_token(url, token_file)
-        boots = set()
-        for _ in range(_PROBES):
-            # A fresh connection each time: a balancer spreads connections, not requests.
-            server = VllmServer(url, token=token, lease_s=lease_s or LEASE_S)
-            boots.add(server.state().boot)
-            server.close()
-        if len(boots) > 1:
-            raise EngineError(
-                f"{url}: {len(boots)} different engines answered {_PROBES} questions, so this is a"
-                " load balancer in front of several servers. Name one server. Nothing was changed."
-            )
-        return VllmServer(url, token=token, lease_s=lease_s or LEASE_S)
-    return MetricsEngine(url)
+    with open_client(url) as client:
+        has_overlay, where = _has_overlay(client), address(client)
+    if not has_overlay:
+        engine = MetricsEngine(url)
+        engine.state()  # says so when it is no vLLM, or several
+        return engine
+    token = find_token(url, token_file)
+    boots = set()
+    for _ in range(_PROBES):
+        # A fresh connection each time: a balancer spreads connections, not requests.
+        server = VllmServer(url, token=token, lease_s=lease_s or LEASE_S)
+        boots.add(server.state().boot)
+        server.close()
+    if len(boots) > 1:
+        raise EngineError(
+            f"{where}: {len(boots)} different engines answered {_PROBES} questions, so this is a"
+            " load balancer in front of several servers. Name one server. Nothing was changed."
+        )
+    return VllmServer(url, token=token, lease_s=lease_s or LEASE_S)
 
 
-def _has_overlay(url: str) -> bool:
-    """Whether /rtopt/state is answered by an overlay, even one that wants a token."""
+def _has_overlay(client: "httpx.Client") -> bool:
+    """Whether /rtopt/state is answered by an overlay, even one that wants a token.
+
+    Many a server gives its errors as an "error" object, so the overlay's own codes are asked for.
+    """
+    from rtopt.engines.client import ask
+    from rtopt.overlay.rtopt_overlay.wire import PREFIX, STATUS
+
+    answer = ask(client, f"{PREFIX}/state")
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/rtopt/state", timeout=15, trust_env=False)
-    except (httpx.TransportError, httpx.InvalidURL):
-        return False  # the metrics probe names the reason
-    try:
-        body = answer.json()
-    except ValueError:
+        body = json.loads(answer.text)
+    except (ValueError, RecursionError):
         return False
-    return isinstance(body, dict) and ("result" in body or isinstance(body.get("error"), dict))
+    match body:
+        case {"result": {"wire": _}}:
+            return answer.status == 200
+        case {"error": {"code": str(code), "message": str()}}:
+            return STATUS.get(code) == answer.status
+        case _:
+            return False

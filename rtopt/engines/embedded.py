@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rtopt.errors import UnavailableError
+from rtopt.storage import home
 from rtopt.types import Progress, silent
 
 NAME = "SmolLM2-135M-Instruct"
@@ -22,9 +23,13 @@ _TIMEOUT_S = 600
 
 
 def cache_root() -> Path:
-    """$XDG_CACHE_HOME/rtopt, or ~/.cache/rtopt."""
+    """$XDG_CACHE_HOME/rtopt, or ~/.cache/rtopt.
+
+    Raises:
+        UsageError: It is not set, and nobody has a home here.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "rtopt"
+    return (Path(base) if base else home() / ".cache") / "rtopt"
 
 
 def embedded_model(progress: Progress = silent) -> Path:

@@ -29,13 +29,13 @@ def find_token(url: str, given: Path | None = None) -> str | None:
     None when there is none: then nothing can be changed.
 
     Raises:
-        UsageError: The file that was named cannot be read or is empty.
+        UsageError: The file that was named cannot be read, or what it holds is no token.
     """
     named = given or (Path(p) if (p := os.environ.get(TOKEN_FILE_ENV)) else None)
     if named is not None:
         return _read(named)
     if token := os.environ.get(TOKEN_ENV):
-        return token
+        return _checked(token, TOKEN_ENV)
     parts = urlsplit(url)
     if parts.hostname in _LOOPBACK and parts.port and (ours := _file_of(parts.port)).is_file():
         return _read(ours)
@@ -43,12 +43,21 @@ def find_token(url: str, given: Path | None = None) -> str | None:
 
 
 def _read(path: Path) -> str:
+    where = f"token file {path.name}"
     try:
-        token = path.read_text(encoding="utf-8").strip()
+        return _checked(path.read_text(encoding="utf-8").strip(), where)
     except OSError as error:
-        raise UsageError(f"token file {path.name}: {error.strerror}. Nothing was sent.") from error
+        raise UsageError(f"{where}: {error.strerror}. Nothing was sent.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where}: not text; wanted one line. Nothing was sent.") from error
+
+
+def _checked(token: str, where: str) -> str:
+    """The token, when an HTTP header can carry it; it is never quoted."""
     if not token:
-        raise UsageError(f"token file {path.name}: empty; wanted one line. Nothing was sent.")
+        raise UsageError(f"{where}: empty; wanted one line. Nothing was sent.")
+    if not (token.isascii() and token.isprintable()):
+        raise UsageError(f"{where}: wanted one line of printable ASCII. Nothing was sent.")
     return token
 
 

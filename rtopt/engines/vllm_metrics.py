@@ -10,7 +10,8 @@ from typing import Final
 import httpx
 import psutil
 
-from rtopt.engines.metrics_page import ServerKind, address, open_client, probe, scrape
+from rtopt.engines.client import address, open_client
+from rtopt.engines.metrics_page import ServerKind, probe, scrape
 from rtopt.engines.prometheus import Scrape, difference
 from rtopt.errors import EngineError
 from rtopt.types import (

@@ -154,9 +154,19 @@ class VllmProcess:
         port: int | None = None,
         log: Path | None = None,
         extra_env: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
     ) -> None:
-        """Prepare; `start` launches. With `log`, the server's output goes to that file."""
-        self._model, self._flags = model, tuple(flags)
+        """Prepare; `start` launches.
+
+        Args:
+            model: For vLLM; None: the embedded one.
+            flags: For vLLM, as they are.
+            port: On loopback; None: a free one.
+            log: Where the server's output goes; None: to ours.
+            extra_env: More environment variables of the server.
+            prefix: Words before the command, for example numactl --cpunodebind=0.
+        """
+        self._model, self._flags, self._prefix = model, tuple(flags), tuple(prefix)
         self.port = port or free_port()
         self.log = log
         self._extra_env = dict(extra_env or {})
@@ -180,7 +190,7 @@ class VllmProcess:
         check_installation()
         if self._model is None:
             embedded_model(progress)
-        command = serve_command(self._model, self._flags, self.port)
+        command = [*self._prefix, *serve_command(self._model, self._flags, self.port)]
         token_file = new_token_file(self.port)
         env = serve_environment(token_file, is_embedded=self._model is None)
         env.update(self._extra_env)

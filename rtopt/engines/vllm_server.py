@@ -7,8 +7,19 @@ from typing import Any
 
 import httpx
 
+from rtopt.engines.client import address, no_answer, open_client
 from rtopt.engines.lease import LeaseKeeper
-from rtopt.errors import EngineError, HeldError, KnobError, UnavailableError, UndoError, UsageError
+from rtopt.errors import (
+    EngineError,
+    GoneError,
+    HeldError,
+    KnobError,
+    RtoptError,
+    TraceError,
+    UnavailableError,
+    UndoError,
+    UsageError,
+)
 from rtopt.overlay.rtopt_overlay.wire import PREFIX, TOKEN_HEADER, WIRE
 from rtopt.storage import from_json
 from rtopt.types import (
@@ -33,7 +44,7 @@ from rtopt.types import (
 LEASE_S = 10.0
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
 _STREAM_TIMEOUT = httpx.Timeout(15.0, connect=5.0, read=10.0)
-_ERRORS: Mapping[str, type[Exception]] = {
+_ERRORS: Mapping[str, type[RtoptError]] = {
     "knob": KnobError,
     "usage": UsageError,
     "token": EngineError,
@@ -42,6 +53,13 @@ _ERRORS: Mapping[str, type[Exception]] = {
     "unavailable": UnavailableError,
     "engine": EngineError,
 }
+_READ_ONLY = "no token is configured on the server"
+_NO_TOKEN = (
+    "this side has no token for the server: give its file with --token-file or RTOPT_TOKEN_FILE,"
+    " or the token itself in RTOPT_TOKEN"
+)
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, TraceError)
+"""What reading an answer of another form can raise."""
 _DERIVED = {
     "step.t_ns": "when the front end received the step's outputs",
     "request.finished_ns": "the step's wall-clock stamp, moved to the monotonic clock",
@@ -60,12 +78,16 @@ class VllmServer:
         lease_s: float = LEASE_S,
         holder: str | None = None,
     ) -> None:
-        """Talk to the server at `url`; nothing is sent yet."""
-        self.url = url.rstrip("/")
-        headers = {TOKEN_HEADER: token} if token else {}
-        self._client = httpx.Client(
-            base_url=self.url, headers=headers, timeout=_TIMEOUT, trust_env=False
-        )
+        """Talk to the server at `url`; nothing is sent yet.
+
+        Raises:
+            UsageError: Not the URL of an HTTP server, or a token that no HTTP header can carry.
+        """
+        self._client = open_client(url, timeout=_TIMEOUT, keeps_alive=True)
+        self.url = address(self._client)
+        self._has_token = token is not None
+        if token is not None:
+            self._client.headers[TOKEN_HEADER] = token
         self.holder = holder or f"rtopt-{secrets.token_hex(4)}"
         self._lease_s = lease_s
         self._keeper = LeaseKeeper(self._renew, lease_s)
@@ -99,7 +121,7 @@ class VllmServer:
             self._post(verb, holder=self.holder)
             state = self.state()
         except (EngineError, HeldError) as error:
-            if keep:
+            if keep or isinstance(error, GoneError):
                 raise
             raise UndoError(
                 f"the restore was not confirmed ({error}). If the engine lives, its overlay"
@@ -119,7 +141,7 @@ class VllmServer:
         taken = _Recording(load)
         try:
             for line in self._stream(duration_s):
-                taken.add(line)
+                taken.add(line, where=f"{self.url}: the recording")
                 if max_requests is not None and len(taken.requests) >= max_requests:
                     taken.reason = "requests"
                     break
@@ -136,6 +158,17 @@ class VllmServer:
         self._keeper.stop()
         self._post("restore", holder=self.holder, to="start", force=force)
         return self.state()
+
+    def check_token(self) -> None:
+        """Refuse a wrong token now, before anything is measured for a change that it can't make.
+
+        Raises:
+            EngineError: The server does not take this token.
+        """
+        try:
+            self._renew()
+        except HeldError:
+            return  # nothing of ours is on trial, as it should be: the token was taken
 
     def overlay_cost(self) -> Mapping[str, float]:
         """Nanoseconds that the overlay has spent on recording, and over how many steps."""
@@ -161,27 +194,29 @@ class VllmServer:
     def _answer(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         try:
             response = self._client.request(method, f"{PREFIX}/{path}", json=body)
-        except httpx.TransportError as error:
-            raise EngineError(
-                f"{self.url}: {_reason(error)} on {method} {PREFIX}/{path}"
-            ) from error
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise no_answer(error, where=self.url, path=f"{PREFIX}/{path}") from error
         return self._read(response)
 
     def _read(self, response: httpx.Response) -> dict[str, Any]:
         try:
             answer = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
-        if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
-            code, message = answer["error"].get("code", ""), answer["error"].get("message", "")
-            raise _ERRORS.get(code, EngineError)(f"{self.url}: {message}")
-        if response.status_code != 200 or not isinstance(answer, dict) or "result" not in answer:
-            raise EngineError(
-                f"{self.url}: {response.request.url.path} answered {response.status_code},"
-                " not as rtopt's overlay does"
-            )
-        result: dict[str, Any] = answer["result"]
-        return result
+        match answer:
+            case {"error": {"code": str(code), "message": str(message)}}:
+                if code == "token":
+                    message += (
+                        f"; {'the one that was sent is not its' if self._has_token else _NO_TOKEN}"
+                    )
+                raise _ERRORS.get(code, EngineError)(f"{self.url}: {message}")
+            case {"result": dict(result)} if response.status_code == 200:
+                return result
+            case _:
+                raise EngineError(
+                    f"{self.url}: {response.request.url.path} answered {response.status_code},"
+                    " not as rtopt's overlay does"
+                )
 
     def _stream(self, seconds: float) -> Iterator[dict[str, Any]]:
         request = self._client.build_request(
@@ -190,7 +225,7 @@ class VllmServer:
         try:
             response = self._client.send(request, stream=True)
         except httpx.TransportError as error:
-            raise EngineError(f"{self.url}: {_reason(error)} on GET {PREFIX}/trace") from error
+            raise no_answer(error, where=self.url, path=f"{PREFIX}/trace") from error
         try:
             if response.status_code != 200:
                 response.read()
@@ -198,7 +233,7 @@ class VllmServer:
             for line in response.iter_lines():
                 if line:
                     yield json.loads(line)
-        except (httpx.TransportError, json.JSONDecodeError):
+        except (httpx.TransportError, httpx.DecodingError, ValueError, RecursionError):
             return  # the recording says "disconnected": it has no closing line
         finally:
             response.close()
@@ -209,30 +244,36 @@ class VllmServer:
                 f"{self.url}: its overlay speaks wire {raw.get('wire')}, this rtopt {WIRE}:"
                 " use the same rtopt on both sides"
             )
-        held = raw["held"]
-        return EngineState(
-            info=info_of(raw),
-            knobs=tuple(from_json(Knob, k, where="/rtopt/state") for k in raw["knobs"]),
-            boot=raw["boot"],
-            held=from_json(Held, held, where="/rtopt/state") if held else None,
-            read_only="no token is configured on the server" if raw["read_only"] else None,
-            running=raw["running"],
-            waiting=raw["waiting"],
-        )
+        try:
+            return EngineState(
+                info=info_of(raw),
+                knobs=tuple(from_json(Knob, k, where="/rtopt/state") for k in raw["knobs"]),
+                boot=raw["boot"],
+                held=from_json(Held, held, where="/rtopt/state") if (held := raw["held"]) else None,
+                read_only=_READ_ONLY if raw["read_only"] else self._lacks_token(),
+                running=raw["running"],
+                waiting=raw["waiting"],
+            )
+        except _MALFORMED as error:
+            raise _malformed(f"{self.url}: /rtopt/state", error) from error
+
+    def _lacks_token(self) -> str | None:
+        return None if self._has_token else _NO_TOKEN
 
 
 def info_of(raw: Mapping[str, Any]) -> EngineInfo:
     """What the overlay's state says about the engine."""
-    return EngineInfo(
-        name="vllm",
-        version=raw["version"],
-        model=raw["model"],
-        config=raw["config"],
-        kv=raw["kv"],
-        model_config=raw["model_config"],
-        num_engines=raw["config"].get("data_parallel_size") or 1,
-        num_api_servers=raw["num_api_servers"],
-    )
+    told = {
+        "name": "vllm",
+        "version": raw["version"],
+        "model": raw["model"],
+        "config": raw["config"],
+        "kv": raw["kv"],
+        "model_config": raw["model_config"],
+        "num_engines": raw["config"].get("data_parallel_size") or 1,
+        "num_api_servers": raw["num_api_servers"],
+    }
+    return from_json(EngineInfo, told, where="/rtopt/state")
 
 
 class _Recording:
@@ -249,9 +290,14 @@ class _Recording:
         self._last_ns = 0
         self.reason = "disconnected"
 
-    def add(self, line: dict[str, Any]) -> None:
+    def add(self, line: dict[str, Any], *, where: str) -> None:
+        try:
+            self._add(line, where)
+        except _MALFORMED as error:
+            raise _malformed(where, error) from error
+
+    def _add(self, line: dict[str, Any], where: str) -> None:
         kind = line.pop("kind", None)
-        where = "the recording"
         match kind:
             case "open":
                 self.header = self._open(line)
@@ -268,7 +314,7 @@ class _Recording:
             case "beat":
                 self._last_ns = line["t_ns"]
             case "error":
-                raise _ERRORS.get(line["code"], EngineError)(line["message"])
+                raise _ERRORS.get(line["code"], EngineError)(f"{where}: {line['message']}")
             case "close":
                 self._end = End(
                     end_ns=line["end_ns"],
@@ -276,7 +322,7 @@ class _Recording:
                     dropped={"lines": line["lost"]} if line["lost"] else {},
                 )
             case _:
-                raise EngineError(f"the recording holds a line of unknown kind {kind!r}")
+                raise EngineError(f"{where} holds a line of unknown kind {kind!r}")
 
     def _open(self, line: Mapping[str, Any]) -> Header:
         state = line["state"]
@@ -311,11 +357,6 @@ class _Recording:
         )
 
 
-def _reason(error: httpx.TransportError) -> str:
-    match error:
-        case httpx.ConnectError():
-            return "nobody listens there (connection refused or unreachable)"
-        case httpx.TimeoutException():
-            return "no answer in time"
-        case _:
-            return f"the connection failed ({type(error).__name__})"
+def _malformed(where: str, error: Exception) -> EngineError:
+    told = f"{type(error).__name__} {error}" if isinstance(error, KeyError) else str(error)
+    return EngineError(f"{where}: not as rtopt's overlay answers ({told})")

@@ -1,6 +1,6 @@
 """Recording an engine together with the state of its machine."""
 
-import os
+import math
 import time
 from collections import Counter
 from dataclasses import replace
@@ -37,7 +37,11 @@ def run(
         progress: Called about once a second, from another thread.
         local: Whether the engine runs on this machine; None finds out.
         period_s: Seconds between two readings of the machine.
+
+    Raises:
+        UsageError: A length or a number of requests that cannot be recorded.
     """
+    _check(duration_s, max_requests)
     started_s = time.monotonic()
 
     def tick() -> None:
@@ -78,8 +82,12 @@ def record_to(
         local: Whether the engine runs on this machine; None finds out.
 
     Raises:
-        UsageError: The file cannot be written there. Nothing was recorded.
+        UsageError: The file cannot be written there, or what was asked for cannot be recorded.
+            Nothing was recorded.
     """
+    _check(duration_s, max_requests)
+    if max_bytes < 1:
+        raise UsageError(f"at most {max_bytes} bytes: must be above 0. Nothing was recorded.")
     _check_writable(path)
     trace = run(
         engine,
@@ -112,8 +120,22 @@ def _with_machine(trace: Trace, sampler: Sampler) -> Trace:
     )
 
 
+def _check(duration_s: float, max_requests: int | None) -> None:
+    if not 0 < duration_s < math.inf:
+        raise UsageError(f"duration {duration_s:g} s: must be above 0. Nothing was recorded.")
+    if max_requests is not None and max_requests < 1:
+        raise UsageError(f"{max_requests} requests: must be above 0. Nothing was recorded.")
+
+
 def _check_writable(path: Path) -> None:
-    folder = path.absolute().parent
-    target = path if path.exists() else folder
-    if path.is_dir() or not folder.is_dir() or not os.access(target, os.W_OK):
-        raise UsageError(f"{path}: cannot be written. Nothing was recorded.")
+    """Find out now, by opening the file; asking for the rights would not tell of all that fails."""
+    try:
+        is_new = not path.exists()
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written: {error.strerror}. Nothing was recorded."
+        ) from error

@@ -1,10 +1,8 @@
 """The report: one HTML file that needs neither a network nor JavaScript."""
 
 from dataclasses import dataclass, replace
-from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -26,6 +24,8 @@ from rtopt.report.story.kept import kept_section, undo_section
 from rtopt.report.story.measured import measured_section
 from rtopt.report.story.options import options_section
 from rtopt.report.story.tried import tried_section
+from rtopt.storage import write_text
+from rtopt.version import VERSION
 
 FILE = "report.html"
 
@@ -52,11 +52,12 @@ def render(run: Path) -> Path:
 
     Raises:
         TraceError: A file of the run is damaged.
+        UsageError: The report cannot be written there.
         ProvenanceError: The chain does not verify; the report is written and says so at its top.
     """
     found = open_run(run)
     path = run / FILE
-    _write(path, to_html(page_of(found)))
+    write_text(path, to_html(page_of(found)))
     if found.broken is not None:
         raise ProvenanceError(f"{found.broken}. {path} was written and says so at its top.")
     return path
@@ -83,7 +84,7 @@ def page_of(run: Run) -> Page:
     return Page(
         run=run,
         made=moment(run.created_unix_ns),
-        version=_version(),
+        version=VERSION,
         headline=headline(run),
         because=because(run),
         promise=promise(run),
@@ -119,25 +120,5 @@ def seal(run: Run) -> Badge:
     return Badge(text=f"\u2713 Provenance verified: {links} links", tone="good")
 
 
-def _version() -> str:
-    try:
-        return metadata.version("rtopt")
-    except metadata.PackageNotFoundError:  # a plain checkout on the path
-        return "0+unknown"
-
-
 def _present(*pictures: Picture | None) -> tuple[Picture, ...]:
     return tuple(picture for picture in pictures if picture is not None)
-
-
-def _write(path: Path, html: str) -> None:
-    """A reader sees the old file or the whole new one."""
-    with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        temporary = Path(file.name)
-        try:
-            file.write(html)
-            file.close()
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise

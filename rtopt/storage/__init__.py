@@ -2,8 +2,8 @@
 
 from rtopt.storage.append_log import AppendLog
 from rtopt.storage.codec import from_json, to_json
-from rtopt.storage.noun_file import load, save
-from rtopt.storage.run_dir import RunDir, find_run, list_runs, new_run, runs_root, state_root
+from rtopt.storage.noun_file import load, save, write_text
+from rtopt.storage.run_dir import RunDir, find_run, home, list_runs, new_run, runs_root, state_root
 from rtopt.storage.trace_reader import read_trace
 from rtopt.storage.trace_writer import DEFAULT_MAX_BYTES, TraceWriter, write_trace
 
@@ -14,6 +14,7 @@ __all__ = [
     "TraceWriter",
     "find_run",
     "from_json",
+    "home",
     "list_runs",
     "load",
     "new_run",
@@ -22,5 +23,6 @@ __all__ = [
     "save",
     "state_root",
     "to_json",
+    "write_text",
     "write_trace",
 ]

@@ -1,11 +1,12 @@
 """A file of JSON lines that only grows, where each line is on the disk before the call returns."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rtopt.errors import TraceError
+from rtopt.errors import TraceError, UsageError
 from rtopt.storage.codec import dump, parse
 
 
@@ -27,17 +28,16 @@ class AppendLog:
         return self._path
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one record; it is on the disk when this returns. Safe from several processes."""
+        """Add one record; it is on the disk when this returns. Safe from several processes.
+
+        Raises:
+            UsageError: The file cannot be written; at most a torn last line was added.
+        """
         line = (dump(record) + "\n").encode("ascii")
-        is_new = not self._path.exists()
-        with self._path.open("a+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.truncate(_whole_bytes(file))
-            written = file.write(line)
-            assert written == len(line)
-            os.fsync(file.fileno())
-        if is_new:
-            _sync_folder(self._path.parent)
+        try:
+            self._write(line)
+        except OSError as error:
+            raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from error
 
     def read(self) -> tuple[dict[str, Any], ...]:
         """Every record, oldest first; a log that is not there yet is empty.
@@ -46,10 +46,10 @@ class AppendLog:
             TraceError: A line other than a torn last one is not a JSON object.
         """
         self.torn = None
-        if not self._path.exists():
-            return ()
         try:
             *lines, rest = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return ()
         except OSError as error:
             raise TraceError(f"{self._path}: cannot be read: {error.strerror}") from error
         if rest:
@@ -58,6 +58,17 @@ class AppendLog:
             self._record(text, f"{self._path}:{number}")
             for number, text in enumerate(lines, start=1)
         )
+
+    def _write(self, line: bytes) -> None:
+        is_new = not self._path.exists()
+        with self._path.open("a+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.truncate(_whole_bytes(file))
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        if is_new:
+            _sync_folder(self._path.parent)
 
     def _record(self, text: bytes, where: str) -> dict[str, Any]:
         data = parse(text, where=where)

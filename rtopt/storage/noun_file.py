@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, TypeVar
 
-from rtopt.errors import TraceError
+from rtopt.errors import TraceError, UsageError
 from rtopt.storage.codec import dump, from_json, parse, to_json
 
 T = TypeVar("T")
@@ -14,7 +14,11 @@ SCHEMA: Final = 1
 
 
 def save(noun: object, path: Path) -> None:
-    """Write a noun; a reader sees the old file or the whole new one, never a part."""
+    """Write a noun; a reader sees the old file or the whole new one, never a part.
+
+    Raises:
+        UsageError: The file cannot be written there; what was there before still is.
+    """
     write_whole(path, {"noun": type(noun).__name__, "schema": SCHEMA, "body": to_json(noun)})
 
 
@@ -54,17 +58,32 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def write_whole(path: Path, data: dict[str, Any]) -> None:
-    """Write one JSON object through a temporary file beside it, and rename."""
-    text = dump(data, indent=1) + "\n"
-    with NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="ascii"
-    ) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    """Write one JSON object through a temporary file beside it, and rename.
+
+    Raises:
+        UsageError: The file cannot be written there; what was there before still is.
+    """
+    write_text(path, dump(data, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text; a reader sees the old file or the whole new one, never a part.
+
+    Raises:
+        UsageError: The file cannot be written there; what was there before still is.
+    """
+    try:
+        with NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+        ) as file:
+            temporary = Path(file.name)
+            try:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from rtopt.errors import UsageError
+from rtopt.errors import TraceError, UsageError
 from rtopt.storage.noun_file import read_object, write_whole
 
 RUN_FILE: Final = "run.json"
@@ -29,24 +29,44 @@ class RunDir:
         Raises:
             TraceError: It is damaged.
         """
-        return read_object(self.path / RUN_FILE)
+        file = self.path / RUN_FILE
+        about = {"settings": {}, **read_object(file)}
+        for name, type_ in {"kind": str, "created_unix_ns": int, "settings": dict}.items():
+            if not isinstance(about.get(name), type_):
+                raise TraceError(f"{file}: no proper {name!r}; the file is damaged")
+        return about
 
 
 def state_root() -> Path:
     """Folder of rtopt's state: $XDG_STATE_HOME/rtopt, by default ~/.local/state/rtopt.
 
     Raises:
-        UsageError: XDG_STATE_HOME is not an absolute path.
+        UsageError: XDG_STATE_HOME is not an absolute path, or not set and nobody has a home here.
 
     Source:
         XDG Base Directory Specification 0.8.
     """
     given = os.environ.get("XDG_STATE_HOME")
     if not given:
-        return Path.home() / ".local" / "state" / "rtopt"
+        return home() / ".local" / "state" / "rtopt"
     if not Path(given).is_absolute():
         raise UsageError(f"XDG_STATE_HOME={given}: must be an absolute path. Nothing was written.")
     return Path(given) / "rtopt"
+
+
+def home() -> Path:
+    """Home folder of whoever runs this.
+
+    Raises:
+        UsageError: There is none.
+    """
+    try:
+        return Path.home()
+    except RuntimeError as error:  # a container's user without HOME and without a name
+        raise UsageError(
+            "there is no home folder here: set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME."
+            " Nothing was written."
+        ) from error
 
 
 def runs_root() -> Path:
@@ -83,9 +103,12 @@ def new_run(kind: str, settings: Mapping[str, Any] | None = None) -> RunDir:
 def list_runs() -> tuple[RunDir, ...]:
     """Every run, latest first."""
     root = runs_root()
-    if not root.is_dir():
+    try:
+        found = [RunDir(id=path.name, path=path) for path in root.iterdir() if _is_run(path)]
+    except FileNotFoundError:
         return ()
-    found = [RunDir(id=path.name, path=path) for path in root.iterdir() if _is_run(path)]
+    except OSError as error:
+        raise UsageError(f"{root}: cannot be read: {error.strerror}") from error
     return tuple(sorted(found, key=lambda run: run.id, reverse=True))
 
 
@@ -105,4 +128,7 @@ def find_run(name_or_path: str | Path) -> RunDir:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / RUN_FILE).is_file()
+    try:
+        return (path / RUN_FILE).is_file()
+    except OSError:  # no permission, or not even a possible name
+        return False

@@ -67,5 +67,7 @@ def _check_schema(schema: object, where: str) -> None:
         raise TraceError(
             f"{where}: found schema {schema!r}, wanted {SCHEMA!r} (not an rtopt trace)"
         )
-    if int(number) > int(known_number):
+    number = number.lstrip("0")
+    # By digits: a number that is too long for an int is newer, too.
+    if (len(number), number) > (len(known_number), known_number):
         raise TraceError(f"{where}: schema {schema!r} is newer than this rtopt's {SCHEMA!r}")

@@ -3,7 +3,8 @@
 import gzip
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -35,11 +36,10 @@ class TraceWriter:
         Raises:
             UsageError: The file cannot be written there.
         """
+        self._path = path
         self._closing = ExitStack()
-        try:
+        with self._writing():
             self._file = self._closing.enter_context(path.open("wb"))
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
         self._gzip: gzip.GzipFile | None = None
         if path.suffix == ".gz":
             # No file name and no time inside: the same trace gives the same bytes.
@@ -50,8 +50,13 @@ class TraceWriter:
         self._pending = 0
         self._dropped: Counter[str] = Counter()
         self._last_ns: int | None = None
-        self._write(encode(header))
-        self._flush()
+        try:
+            self._write(encode(header))
+            self._flush()
+        except UsageError:
+            with suppress(OSError):  # the same again
+                self._closing.close()
+            raise
 
     @property
     def is_full(self) -> bool:
@@ -59,7 +64,11 @@ class TraceWriter:
         return bool(self._dropped)
 
     def add(self, event: Event) -> None:
-        """Write one record, or count it when the file is full."""
+        """Write one record, or count it when the file is full.
+
+        Raises:
+            UsageError: The disk does not take it.
+        """
         line = encode(event)
         if self.is_full or not self._fits(len(line)):
             self._dropped[kind_of(event)] += 1
@@ -89,7 +98,8 @@ class TraceWriter:
                 reason="size",
             )
         self._write(encode(end))
-        self._closing.close()
+        with self._writing():
+            self._closing.close()
         return end
 
     def __enter__(self) -> Self:
@@ -97,16 +107,27 @@ class TraceWriter:
 
     def __exit__(self, *_: object) -> None:
         """Close the file; without `close(end)` it stays a readable beginning."""
-        self._closing.close()
+        with self._writing():
+            self._closing.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the disk refuses, in our words."""
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from error
 
     def _write(self, line: bytes) -> None:
-        (self._gzip or self._file).write(line)
+        with self._writing():
+            (self._gzip or self._file).write(line)
         self._pending += len(line)
 
     def _flush(self) -> None:
-        if self._gzip is not None:
-            self._gzip.flush()
-        self._file.flush()
+        with self._writing():
+            if self._gzip is not None:
+                self._gzip.flush()
+            self._file.flush()
         self._pending = 0
         self._flushed_at = time.monotonic()
 

@@ -479,7 +479,7 @@ def test_a_full_disk_does_not_stop_the_restore(journal: Journal, tmp_path: Path)
             journal.path.mkdir()
 
     engine = SyntheticEngine(speedup=1.5, on_record=fill)
-    with pytest.raises(EngineError, match="The journal could not be written"):
+    with pytest.raises(UsageError, match="The journal could not be written"):
         run(engine, journal)
     assert engine.value == 8
 

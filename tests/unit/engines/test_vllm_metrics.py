@@ -13,8 +13,9 @@ from itertools import count, cycle
 import prometheus_client
 import pytest
 
-from rtopt.engines import metrics_page
-from rtopt.engines.metrics_page import open_client, probe
+from rtopt.engines import client
+from rtopt.engines.client import open_client
+from rtopt.engines.metrics_page import probe
 from rtopt.engines.vllm_metrics import MetricsEngine
 from rtopt.errors import EngineError, UsageError
 from rtopt.metrics import measure
@@ -198,12 +199,12 @@ def test_a_redirect_is_not_followed_and_its_target_is_named() -> None:
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_page, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 1000)
     assert "without end" in refusal(FakeServer(metrics=lambda: (200, "#" * 5000, {})))
 
 
 def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_page, "MAX_ANSWER_S", -1.0)
+    monkeypatch.setattr(client, "MAX_ANSWER_S", -1.0)
     assert "no whole answer" in refusal(FakeServer())
 
 

@@ -1,0 +1,131 @@
+"""An HTTP client for a server of which only the address is known.
+
+A question of `ask` has a limit in time and size, and no client follows a redirect.
+"""
+
+import re
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from rtopt.errors import EngineError, GoneError, UsageError
+
+MAX_ANSWER_BYTES: Final = 1 << 25
+MAX_ANSWER_S: Final = 15.0
+TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
+# A balancer spreads connections, not requests.
+_FRESH: Final = httpx.Limits(max_keepalive_connections=0)
+_SHARED: Final = httpx.Limits(max_keepalive_connections=5)
+_WANTED: Final = "wanted http://HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    text: str
+    location: str | None
+    """Where a redirect leads; it is not followed."""
+
+
+def open_client(
+    url: str, *, timeout: httpx.Timeout = TIMEOUT, keeps_alive: bool = False
+) -> httpx.Client:
+    """Make a client for a server; nothing is sent yet.
+
+    Args:
+        url: The server's address; a user and password in it are sent, and never shown.
+        timeout: For connecting, and between two pieces of an answer.
+        keeps_alive: Whether questions may share a connection.
+
+    Raises:
+        UsageError: Not the URL of an HTTP server.
+    """
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        if not has_host:
+            raise UsageError(f"{_shown(url)}: not a server's URL; {_WANTED}")
+        return httpx.Client(
+            base_url=url.rstrip("/"),
+            timeout=timeout,
+            limits=_SHARED if keeps_alive else _FRESH,
+            follow_redirects=False,
+            trust_env=False,
+        )
+    except (ValueError, httpx.InvalidURL) as error:
+        raise UsageError(f"{_shown(url)}: not a URL ({error}); {_WANTED}") from error
+
+
+def _shown(url: str) -> str:
+    """The text without a user or password."""
+    return re.sub(r"//[^/]*@", "//", url)
+
+
+def address(client: httpx.Client) -> str:
+    """The server's address for messages, without a user or password."""
+    return str(client.base_url.copy_with(username=None, password=None)).rstrip("/")
+
+
+def ask(client: httpx.Client, path: str) -> Answer:
+    """Get a page.
+
+    Raises:
+        EngineError: There is no whole answer; a `GoneError` when nobody listens.
+    """
+    where = address(client)
+    until_s = time.monotonic() + MAX_ANSWER_S
+    body = bytearray()
+    try:
+        with client.stream("GET", path) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise EngineError(f"{where}{path}: an answer without end, so this is not vLLM")
+                if time.monotonic() > until_s:
+                    raise EngineError(f"{where}{path}: no whole answer in {MAX_ANSWER_S:g} s")
+    except (httpx.TransportError, httpx.DecodingError) as error:
+        raise no_answer(error, where=where, path=path) from error
+    return Answer(
+        status=response.status_code,
+        text=body.decode("utf-8", errors="replace"),
+        location=response.headers.get("location"),
+    )
+
+
+def no_answer(error: httpx.RequestError, *, where: str, path: str) -> EngineError:
+    """What a failed question means; a `GoneError` when the machine says that nobody listens."""
+    causes = tuple(_causes(error))
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return EngineError(
+            f"{where}: no encrypted connection ({error}). Does the server speak plain http://"
+            " there, or is its certificate not trusted here?"
+        )
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return GoneError(
+            f"{where}: nobody listens there ({error}). Is the server up, and the port right?"
+        )
+    match error:
+        case httpx.ConnectTimeout():
+            return EngineError(f"{where}: the machine does not answer. Are name and port right?")
+        case httpx.TimeoutException():
+            return EngineError(f"{where}{path}: no answer in time")
+        case httpx.ConnectError():
+            return EngineError(f"{where}: cannot be reached ({error}). Is the name right?")
+        case _:
+            told = str(error) or type(error).__name__
+            return EngineError(f"{where}{path}: no proper HTTP answer ({told})")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
