@@ -196,7 +196,11 @@ def _why_not(
     for slo in slos:
         expected = option.forecast.metrics.get(slo.metric)
         if expected is not None and _breaks(slo, expected):
-            return f"forecast {slo.metric} of {expected.value:.4g} breaks the limit {slo.limit:g}"
+            unit = get(slo.metric).unit
+            return (
+                f"forecast {slo.metric} of {expected.value:.0f} {unit} breaks the limit of"
+                f" {slo.limit:g} {unit}"
+            )
     if option.gain_frac is None:
         why = option.forecast.refusal or f"no forecast of {objective} at present knobs"
         return None if only is not None else f"no forecast: {why}"

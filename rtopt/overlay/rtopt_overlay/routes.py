@@ -149,6 +149,13 @@ class RtoptRoutes:
         state = await self._read()
         if "error" in state:
             return _respond(state)
+        if self._info.get("num_api_servers", 1) > 1:
+            return _refuse(
+                "unavailable",
+                f"this server has {self._info['num_api_servers']} API servers, and each is handed"
+                " only some of the steps: a recording would have holes. Serve with"
+                " --api-server-count 1 to record.",
+            )
         return StreamingResponse(
             self._lines(seconds, state["result"]), media_type="application/x-ndjson"
         )
