@@ -14,6 +14,7 @@ import random
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def main() -> None:
         "workload": {"clients": CLIENTS, "closed": True, "failed": tally.failed},
         "settings": {"pairs": args.pairs, "window_s": args.window_s, "seed": args.seed},
         "engine": {"vllm": info.version, "model": info.model, "flags": FLAGS},
-        "machine": to_json(machine()),
+        "machine": to_json(replace(machine(), kernel=None)),
         "python": platform.python_version(),
         "rtopt": rtopt.__version__,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

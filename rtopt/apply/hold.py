@@ -217,7 +217,8 @@ class Hold:
         self, base: Mapping[str, Value], failure: BaseException | None, cause: BaseException | None
     ) -> None:
         message = (
-            f"{self._trial}: the restore of {knobs(base)} failed: {failure or 'no answer'}."
+            f"{self._trial}: the restore of {knobs(base)} failed:"
+            f" {str(failure or 'no answer').rstrip('.')}."
             f" {knobs(self._arms[self._arm].knobs)} was on it last. A running engine restores by"
             " itself when the lease runs out; read the knobs before you rely on it."
         )

@@ -121,7 +121,7 @@ def open_window(trace: Trace) -> Window:
     """Lay the steps of a trace out as series.
 
     Raises:
-        EvidenceError: No step has a known wall time.
+        EvidenceError: No step has a known wall time, or all of them together have none.
     """
     engines = sorted({s.engine for s in trace.steps})
     rows: list[tuple[Step, float, bool]] = []
@@ -133,6 +133,10 @@ def open_window(trace: Trace) -> Window:
         hole_s += hole
     if not rows:
         raise EvidenceError(f"steps: none of {len(trace.steps)} has a known wall time")
+    if trace.duration_s <= 0 or sum(wall for _, wall, _ in rows) <= 0:
+        raise EvidenceError(
+            f"steps: {len(rows)} of them in {trace.duration_s:g} s took no time, as recorded"
+        )
     kept = [step for step, _, _ in rows]
     return Window(
         trace=trace,

@@ -59,6 +59,7 @@ class MetricsEngine:
         """
         self._client = client if client is not None else open_client(url)
         self._period_s = period_s
+        self._is_local: bool | None = None
         self.url = address(self._client)
 
     def state(self) -> EngineState:
@@ -98,6 +99,8 @@ class MetricsEngine:
             EngineError: Nobody answers at the start, it is not vLLM, or several servers answer.
         """
         kind = probe(self._client)
+        # Found out now: a server that goes away meanwhile can't be asked any more.
+        self._is_local = _is_process_here(kind.scrape.start_s)
         taken = _Recording(clock=_clock_now(), last=kind.scrape)
         try:
             self._follow(taken, duration_s, max_requests)
@@ -126,7 +129,7 @@ class MetricsEngine:
         )
 
     def is_local(self) -> bool:
-        """Whether the server is a process of this machine, by the moment at which it started.
+        """Whether the server is a process of this machine; once recorded, when that began.
 
         A loopback address would not tell: it may be a tunnel. False also when the server does not
         say when it started, as with several API servers.
@@ -134,11 +137,9 @@ class MetricsEngine:
         Raises:
             EngineError: Nobody answers, or it is not vLLM.
         """
-        start_s = scrape(self._client).start_s
-        if start_s is None:
-            return False
-        times = (process.info["create_time"] for process in psutil.process_iter(["create_time"]))
-        return any(t is not None and abs(t - start_s) < SAME_START_S for t in times)
+        if self._is_local is None:
+            self._is_local = _is_process_here(scrape(self._client).start_s)
+        return self._is_local
 
     def close(self) -> None:
         """Close the client."""
@@ -199,6 +200,14 @@ class _Recording:
 
 def _clock_now() -> Clock:
     return Clock(mono_ns=time.monotonic_ns(), unix_ns=time.time_ns())
+
+
+def _is_process_here(start_s: float | None) -> bool:
+    """Whether a process of this machine started at that moment."""
+    if start_s is None:
+        return False
+    times = (process.info["create_time"] for process in psutil.process_iter(["create_time"]))
+    return any(t is not None and abs(t - start_s) < SAME_START_S for t in times)
 
 
 def _count(page: Scrape, name: str) -> int | None:

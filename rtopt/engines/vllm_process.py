@@ -18,7 +18,7 @@ import httpx
 from rtopt import overlay
 from rtopt.engines.embedded import NAME, cache_root, embedded_model
 from rtopt.engines.secret import new_token_file
-from rtopt.errors import EngineError, UnavailableError
+from rtopt.errors import EngineError, UnavailableError, UsageError
 from rtopt.overlay.rtopt_overlay.wire import TOKEN_FILE_ENV
 from rtopt.types import Progress, silent
 
@@ -143,6 +143,21 @@ def check_installation() -> None:
         )
 
 
+def _check_port(port: int, flags: Sequence[str]) -> None:
+    """Refuse a port where somebody else would answer in the place of our server."""
+    if any(flag == "--port" or flag.startswith("--port=") for flag in flags):
+        raise UsageError("--port among vLLM's own flags: give it before --. Nothing was started.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            told = error.strerror if isinstance(error, OSError) else "must be from 1 to 65535"
+            raise UsageError(
+                f"port {port}: {told}. Name another with --port. Nothing was started."
+            ) from error
+
+
 class VllmProcess:
     """One launched server; a context manager that ends exactly what it started."""
 
@@ -184,9 +199,11 @@ class VllmProcess:
         """Launch and wait until the server is healthy.
 
         Raises:
+            UsageError: The port is taken, or named twice.
             UnavailableError: vLLM cannot start here.
             EngineError: It ended or did not become healthy; the last lines of the log are quoted.
         """
+        _check_port(self.port, self._flags)
         check_installation()
         if self._model is None:
             embedded_model(progress)

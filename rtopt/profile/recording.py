@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtopt.backends import machine, open_readers
-from rtopt.errors import UsageError
+from rtopt.errors import EngineError, StoppedError, UsageError
 from rtopt.profile.locality import is_here
 from rtopt.profile.sampler import PERIOD_S, Sampler
 from rtopt.storage import DEFAULT_MAX_BYTES, read_trace, write_trace
@@ -23,6 +23,7 @@ def run(
     progress: Progress = silent,
     local: bool | None = None,
     period_s: float = PERIOD_S,
+    must_be_whole: bool = False,
 ) -> Trace:
     """Record the engine for so long, in the calling thread, and this machine beside it.
 
@@ -37,9 +38,12 @@ def run(
         progress: Called about once a second, from another thread.
         local: Whether the engine runs on this machine; None finds out.
         period_s: Seconds between two readings of the machine.
+        must_be_whole: Whether a recording that was cut off is an error instead of being kept.
 
     Raises:
         UsageError: A length or a number of requests that cannot be recorded.
+        StoppedError: Interrupted, and it must be whole.
+        EngineError: The engine went away, and it must be whole.
     """
     _check(duration_s, max_requests)
     started_s = time.monotonic()
@@ -51,6 +55,8 @@ def run(
 
     with Sampler(open_readers(), period_s=period_s, tick=tick) as sampler:
         trace = engine.record(duration_s, load=load, max_requests=max_requests)
+    if must_be_whole:
+        _check_whole(trace)
     if not (is_here(engine, trace) if local is None else local):
         return replace(
             trace, notes=(*trace.notes, "no state of the machine: the engine does not run here")
@@ -125,6 +131,17 @@ def _check(duration_s: float, max_requests: int | None) -> None:
         raise UsageError(f"duration {duration_s:g} s: must be above 0. Nothing was recorded.")
     if max_requests is not None and max_requests < 1:
         raise UsageError(f"{max_requests} requests: must be above 0. Nothing was recorded.")
+
+
+def _check_whole(trace: Trace) -> None:
+    after = f"after {trace.duration_s:.0f} s of recording; nothing was on trial"
+    match trace.end.reason:
+        case "interrupted":
+            raise StoppedError(f"interrupted {after}")
+        case "disconnected":
+            raise EngineError(f"the server hung up {after}")
+        case _:
+            return
 
 
 def _check_writable(path: Path) -> None:

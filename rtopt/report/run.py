@@ -100,7 +100,7 @@ def open_run(path: Path) -> Run:
         undone=frozenset(
             act["trial"]
             for act in AppendLog(path / "journal.jsonl").read()
-            if act.get("act") == "undone"
+            if act.get("act") == "undone" and isinstance(act.get("trial"), str)
         ),
         provenance=provenance,
         broken=broken,

@@ -126,6 +126,11 @@ class _Reading:
         if end is None:
             self.notes.append(f"the end is missing: cut off after {num_lines} lines")
             end = _end_of(header, self.last_ns)
+        if end.end_ns < header.start_ns:
+            raise TraceError(
+                f"{self.path}: ends {(header.start_ns - end.end_ns) / 1e9:g} s before it starts, so"
+                " its times are damaged"
+            )
         return Trace(
             header=header,
             end=end,

@@ -37,6 +37,8 @@ def look(w: Window) -> Finding:
         raise EvidenceError("no inter-token latencies in steps that only decode")
     p95 = float(np.percentile(itl_all, 95))
     plain_ms = float(np.median(itl_plain))
+    if plain_ms <= 0:
+        raise EvidenceError(f"inter-token latencies of {plain_ms:g} ms were recorded")
     ratio = p95 / plain_ms
     longest = float(np.max(w.prefill_tokens_N[mixed_N])) if mixed_N.any() else None
     evidence = [

@@ -50,7 +50,7 @@ def _run(asked: dict[str, Any]) -> None:
         code = 0
     except SystemExit as end:
         code = end.code
-    except BaseException:  # what Python itself would do with it
+    except BaseException:  # noqa: BLE001 - what Python itself would do with it
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -45,7 +45,7 @@ class Asked:
     body: dict[str, Any]
 
 
-class HangUp(Exception):
+class HangUpError(Exception):
     """Raised by a site that ends the connection without another byte."""
 
 
@@ -68,10 +68,10 @@ def serving(site: Site) -> Iterator[str]:
                     )
                 )
                 self.send(answer)
-            except (HangUp, ConnectionError):
+            except (HangUpError, ConnectionError):
                 self.close_connection = True
 
-        do_GET = do_POST = answer
+        do_GET = do_POST = answer  # noqa: N815 - names of the standard library
 
         def send(self, answer: Answer) -> None:
             self.send_response(answer.status)
@@ -94,12 +94,18 @@ def serving(site: Site) -> Iterator[str]:
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
+
+    def stop() -> None:
         server.shutdown()
         thread.join()
         server.server_close()
+
+    if isinstance(site, Overlay):
+        site.on_death = stop
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        stop()
 
 
 @contextmanager
@@ -124,7 +130,8 @@ def everywhere(answer: Answer) -> Site:
 
 def as_json(data: object, status: int = 200) -> Answer:
     """An answer in JSON."""
-    return Answer(status=status, body=json.dumps(data), headers={"content-type": "application/json"})
+    kind = {"content-type": "application/json"}
+    return Answer(status=status, body=json.dumps(data), headers=kind)
 
 
 def in_turn(*sites: Site) -> Site:
@@ -173,16 +180,14 @@ class Overlay:
     lines_before_death: int | None = None
     """The stream ends after so many lines, in the middle of the next one."""
     dies_with: int | None = None
-    """At this value of the knob nothing is answered any more."""
-    is_dead: bool = False
+    """A recording at this value of the knob is the death of the server."""
     on_death: Callable[[], None] = lambda: None
+    """Ends the server, so that nobody listens any more."""
     now_ns: int = 10**12
     asked: list[str] = field(default_factory=list)
 
     def __call__(self, asked: Asked) -> Answer:
         self.asked.append(f"{asked.method} {asked.path}")
-        if self.is_dead:
-            raise HangUp
         if not asked.path.startswith(f"{PREFIX}/"):
             return plain_vllm()(asked)
         verb = asked.path.removeprefix(f"{PREFIX}/")
@@ -243,11 +248,10 @@ class Overlay:
         lines = self.lines(seconds)
         for number, line in enumerate(lines):
             text = json.dumps(line)
+            if self.dies_with == self.value:
+                self.on_death()
             if self.lines_before_death == number or self.dies_with == self.value:
-                self.is_dead = self.dies_with is not None
                 yield text[: len(text) // 2]
-                if self.is_dead:
-                    self.on_death()
                 return
             yield text + "\n"
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rtopt.storage import read_trace
 from tests.unit.cli.conftest import CommandLine, Done
 from tests.unit.cli.fakes import Overlay, plain_vllm, serving
 
+needs_vllm = pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
 FOREIGN: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "holds no line"),
     "blank lines": (b"\n\n  \n", "holds no line"),
@@ -119,6 +121,24 @@ def test_damage_in_the_middle_names_the_line(rtopt: CommandLine, tmp_path: Path)
         assert done.code == 4
 
 
+def test_a_trace_that_ends_before_it_starts_is_damaged(rtopt: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(header(start_ns=10**15) + recorded_lines()[-1])
+    for done in both(rtopt, "t"):
+        assert "before it starts" in done.line()
+        assert done.code == 4
+
+
+@needs_vllm
+def test_steps_that_took_no_time_are_poor_evidence(rtopt: CommandLine, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in recorded_lines()]
+    still = {"dur_ns": 0, "t_ns": lines[0]["start_ns"] + 1}
+    steps = [{**x, **(still if x["kind"] == "step" else {})} for x in lines]
+    (tmp_path / "t").write_text("".join(json.dumps(line) + "\n" for line in steps))
+    for done in both(rtopt, "t"):
+        noted(done)
+        assert done.code == 6
+
+
 def noted(done: Done) -> tuple[list[str], str]:
     """The notes, and the line of the error."""
     assert "Traceback" not in done.err
@@ -127,6 +147,7 @@ def noted(done: Done) -> tuple[list[str], str]:
     return [note for note in notes if "replaying" not in note], last
 
 
+@needs_vllm
 @pytest.mark.parametrize("is_gzip", [False, True])
 def test_a_trace_that_was_cut_off_is_read_as_far_as_it_goes(
     rtopt: CommandLine, tmp_path: Path, is_gzip: bool
@@ -145,6 +166,7 @@ def test_a_trace_that_was_cut_off_is_read_as_far_as_it_goes(
         assert done.code == 6, "readable, and too thin"
 
 
+@needs_vllm
 @pytest.mark.parametrize("steps", [0, 1, 10])
 def test_a_trace_with_few_steps_is_too_little_evidence(
     rtopt: CommandLine, tmp_path: Path, steps: int
@@ -167,8 +189,8 @@ def test_a_trace_of_metrics_alone_says_what_would_record_steps(rtopt: CommandLin
         assert done.code == 6
 
 
+@needs_vllm
 def test_a_trace_of_another_vllm_is_not_available_here(rtopt: CommandLine, tmp_path: Path) -> None:
-    pytest.importorskip("vllm")
     lines = recorded_lines()
     lines[0] = lines[0].replace(b'"version": "0.32.0"', b'"version": "0.8.5"')
     (tmp_path / "t").write_bytes(b"".join(lines))

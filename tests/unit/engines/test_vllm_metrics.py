@@ -307,7 +307,7 @@ def test_a_second_server_that_shows_itself_later_is_a_load_balancer() -> None:
 
 def test_an_interrupt_keeps_what_was_recorded() -> None:
     main = threading.get_ident()
-    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
     started_s = time.monotonic()
     trace = record(FakeServer(), 30.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rtopt.errors import EngineError, UsageError
+from rtopt.errors import EngineError, RtoptError, StoppedError, UsageError
 from rtopt.profile import record_to, run, summary
 from rtopt.profile.sampler import Sampler
 from rtopt.storage import read_trace
@@ -231,3 +231,15 @@ def test_the_summary_names_what_was_recorded_in_units_for_people() -> None:
     assert rows["Output tokens per second"][1] == "tok/s"
     assert rows["Processors busy"][1] == "%"
     assert "Mean time to first token" not in rows, "nothing was measured, so nothing is shown"
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"), [("interrupted", StoppedError), ("disconnected", EngineError)]
+)
+def test_a_recording_that_must_be_whole_is_not_kept_when_it_was_cut_off(
+    reason: str, error: type[RtoptError]
+) -> None:
+    engine = StillEngine(reason=reason)
+    assert run(engine, duration_s=0.05).end.reason == reason
+    with pytest.raises(error, match="nothing was on trial"):
+        run(engine, duration_s=0.05, must_be_whole=True)
