@@ -7,64 +7,36 @@ from typing import Any
 
 import httpx
 
+from rtopt.engines.answers import ERRORS, MALFORMED, info_of, malformed
 from rtopt.engines.client import address, no_answer, open_client
 from rtopt.engines.lease import LeaseKeeper
+from rtopt.engines.stream import Recording
 from rtopt.errors import (
     EngineError,
     GoneError,
     HeldError,
-    KnobError,
-    RtoptError,
-    TraceError,
     UnavailableError,
     UndoError,
-    UsageError,
 )
 from rtopt.overlay.rtopt_overlay.wire import PREFIX, TOKEN_HEADER, WIRE
 from rtopt.storage import from_json
 from rtopt.types import (
     Change,
-    Clock,
-    End,
-    EngineInfo,
     EngineState,
-    Header,
     Held,
-    InFlight,
     Knob,
     Load,
-    Machine,
-    Mark,
-    Request,
-    Step,
     Trace,
-    Value,
 )
 
 LEASE_S = 10.0
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
 _STREAM_TIMEOUT = httpx.Timeout(15.0, connect=5.0, read=10.0)
-_ERRORS: Mapping[str, type[RtoptError]] = {
-    "knob": KnobError,
-    "usage": UsageError,
-    "token": EngineError,
-    "read_only": EngineError,
-    "held": HeldError,
-    "unavailable": UnavailableError,
-    "engine": EngineError,
-}
 _READ_ONLY = "no token is configured on the server"
 _NO_TOKEN = (
     "this side has no token for the server: give its file with --token-file or RTOPT_TOKEN_FILE,"
     " or the token itself in RTOPT_TOKEN"
 )
-_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, TraceError)
-"""What reading an answer of another form can raise."""
-_DERIVED = {
-    "step.t_ns": "when the front end received the step's outputs",
-    "request.finished_ns": "the step's wall-clock stamp, moved to the monotonic clock",
-    "request.arrival_ns": "finished_ns minus e2e_ms",
-}
 
 
 class VllmServer:
@@ -138,7 +110,7 @@ class VllmServer:
     ) -> Trace:
         """Record steps and requests over the overlay's stream."""
         self._keeper.check()
-        taken = _Recording(load)
+        taken = Recording(load)
         try:
             for line in self._stream(duration_s):
                 taken.add(line, where=f"{self.url}: the recording")
@@ -209,7 +181,7 @@ class VllmServer:
                     message += (
                         f"; {'the one that was sent is not its' if self._has_token else _NO_TOKEN}"
                     )
-                raise _ERRORS.get(code, EngineError)(f"{self.url}: {message}")
+                raise ERRORS.get(code, EngineError)(f"{self.url}: {message}")
             case {"result": dict(result)} if response.status_code == 200:
                 return result
             case _:
@@ -254,109 +226,8 @@ class VllmServer:
                 running=raw["running"],
                 waiting=raw["waiting"],
             )
-        except _MALFORMED as error:
-            raise _malformed(f"{self.url}: /rtopt/state", error) from error
+        except MALFORMED as error:
+            raise malformed(f"{self.url}: /rtopt/state", error) from error
 
     def _lacks_token(self) -> str | None:
         return None if self._has_token else _NO_TOKEN
-
-
-def info_of(raw: Mapping[str, Any]) -> EngineInfo:
-    """What the overlay's state says about the engine."""
-    told = {
-        "name": "vllm",
-        "version": raw["version"],
-        "model": raw["model"],
-        "config": raw["config"],
-        "kv": raw["kv"],
-        "model_config": raw["model_config"],
-        "num_engines": raw["config"].get("data_parallel_size") or 1,
-        "num_api_servers": raw["num_api_servers"],
-    }
-    return from_json(EngineInfo, told, where="/rtopt/state")
-
-
-class _Recording:
-    """Lines of one stream, on their way to a Trace."""
-
-    def __init__(self, load: Load | None) -> None:
-        self._load = load
-        self.header: Header | None = None
-        self.steps: list[Step] = []
-        self.requests: list[Request] = []
-        self._in_flight: list[InFlight] = []
-        self._marks: list[Mark] = []
-        self._end: End | None = None
-        self._last_ns = 0
-        self.reason = "disconnected"
-
-    def add(self, line: dict[str, Any], *, where: str) -> None:
-        try:
-            self._add(line, where)
-        except _MALFORMED as error:
-            raise _malformed(where, error) from error
-
-    def _add(self, line: dict[str, Any], where: str) -> None:
-        kind = line.pop("kind", None)
-        match kind:
-            case "open":
-                self.header = self._open(line)
-                self._last_ns = line["start_ns"]
-            case "step":
-                self.steps.append(from_json(Step, line, where=where))
-                self._last_ns = line["t_ns"]
-            case "request":
-                self.requests.append(from_json(Request, line, where=where))
-            case "in_flight":
-                self._in_flight.append(from_json(InFlight, line, where=where))
-            case "mark":
-                self._marks.append(from_json(Mark, line, where=where))
-            case "beat":
-                self._last_ns = line["t_ns"]
-            case "error":
-                raise _ERRORS.get(line["code"], EngineError)(f"{where}: {line['message']}")
-            case "close":
-                self._end = End(
-                    end_ns=line["end_ns"],
-                    clock=Clock(mono_ns=line["mono_ns"], unix_ns=line["unix_ns"]),
-                    dropped={"lines": line["lost"]} if line["lost"] else {},
-                )
-            case _:
-                raise EngineError(f"{where} holds a line of unknown kind {kind!r}")
-
-    def _open(self, line: Mapping[str, Any]) -> Header:
-        state = line["state"]
-        knobs: dict[str, Value] = {k["name"]: k["value"] for k in state["knobs"]}
-        return Header(
-            source="overlay",
-            engine=info_of(state),
-            machine=from_json(Machine, state["machine"], where="/rtopt/state"),
-            clock=Clock(mono_ns=state["mono_ns"], unix_ns=state["unix_ns"]),
-            start_ns=line["start_ns"],
-            knobs=knobs,
-            load=self._load,
-            derived=_DERIVED,
-        )
-
-    def trace(self) -> Trace:
-        if self.header is None:
-            raise EngineError("the recording ended before it began: the server hung up")
-        end = self._end or End(
-            end_ns=self._last_ns,
-            clock=self.header.clock,
-            reason=self.reason,
-        )
-        start_ns, end_ns = self.header.start_ns, end.end_ns
-        return Trace(
-            header=self.header,
-            end=end,
-            steps=tuple(s for s in self.steps if start_ns < s.t_ns <= end_ns),
-            requests=tuple(r for r in self.requests if start_ns < r.finished_ns <= end_ns),
-            in_flight=tuple(self._in_flight),
-            marks=tuple(self._marks),
-        )
-
-
-def _malformed(where: str, error: Exception) -> EngineError:
-    told = f"{type(error).__name__} {error}" if isinstance(error, KeyError) else str(error)
-    return EngineError(f"{where}: not as rtopt's overlay answers ({told})")

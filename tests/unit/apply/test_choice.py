@@ -160,7 +160,7 @@ def test_a_forecast_that_breaks_a_limit_is_passed_over() -> None:
     choice = pick(named(Cause.SLOTS_FULL), slos=[Slo(metric="itl_p95", limit=90)])
     assert choice.change is not None
     assert choice.change.knobs == {ACTIVE: 8}
-    assert "breaks the limit 90" in str(reasons(choice)[((ACTIVE, 32),)])
+    assert "of 170 ms breaks the limit of 90 ms" in str(reasons(choice)[((ACTIVE, 32),)])
 
 
 def test_an_interval_that_reaches_the_limit_does_not_break_it() -> None:

@@ -67,3 +67,14 @@ def test_a_share_needs_its_inputs(serve: Serve) -> None:
     window = open_window(replace(base, steps=blind))
     with pytest.raises(EvidenceError, match="waiting requests were recorded for"):
         window.mean(window.waiting_N, what="waiting requests were")
+
+
+@pytest.mark.parametrize("still", ["the window", "the steps"])
+def test_what_took_no_time_is_no_evidence(serve: Serve, still: str) -> None:
+    base = serve(duration_s=5.0, clients=8)
+    if still == "the window":
+        trace = replace(base, end=replace(base.end, end_ns=base.start_ns))
+    else:
+        trace = _steps(base, *(replace(s, t_ns=base.start_ns, dur_ns=0) for s in base.steps))
+    with pytest.raises(EvidenceError, match="took no time"):
+        open_window(trace)

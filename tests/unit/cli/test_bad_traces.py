@@ -128,17 +128,6 @@ def test_a_trace_that_ends_before_it_starts_is_damaged(rtopt: CommandLine, tmp_p
         assert done.code == 4
 
 
-@needs_vllm
-def test_steps_that_took_no_time_are_poor_evidence(rtopt: CommandLine, tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in recorded_lines()]
-    still = {"dur_ns": 0, "t_ns": lines[0]["start_ns"] + 1}
-    steps = [{**x, **(still if x["kind"] == "step" else {})} for x in lines]
-    (tmp_path / "t").write_text("".join(json.dumps(line) + "\n" for line in steps))
-    for done in both(rtopt, "t"):
-        noted(done)
-        assert done.code == 6
-
-
 def noted(done: Done) -> tuple[list[str], str]:
     """The notes, and the line of the error."""
     assert "Traceback" not in done.err

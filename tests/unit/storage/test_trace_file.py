@@ -117,7 +117,7 @@ TRACE = st.builds(
     ),
     marks=st.lists(MARK, max_size=2).map(lambda items: by_time(items, "t_ns")),
     samples=st.lists(SAMPLE, max_size=3).map(lambda items: by_time(items, "t_ns")),
-)
+).filter(lambda trace: trace.end_ns >= trace.start_ns)
 
 
 def by_time(items: list[T], field: str) -> tuple[T, ...]:
