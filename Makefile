@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: help setup demo test unit engine lint types contracts static generated clean
 
 help:
-	@echo "make demo       a real vLLM gets faster, with the proof in an HTML file (12 minutes)"
+	@echo "make demo       a real vLLM gets faster, with the proof in an HTML file (10 minutes, then 6)"
 	@echo "make test       all tests, on a real engine too (20 minutes)"
 	@echo "make static     format, lint, types, import contracts"
 	@echo "make generated  write the trace schema and docs/cli.md anew"

@@ -184,7 +184,8 @@ def parse_load(text: str) -> Load:
     if text == "open":
         return Load(kind="open")
     kind, _, clients = text.partition(":")
-    if kind == "closed" and clients.isdecimal() and int(clients) > 0:
+    # Its digits first: a very long number is none for Python either.
+    if kind == "closed" and clients.isdecimal() and len(clients) < 10 and int(clients) > 0:
         return Load(kind="closed", clients=int(clients))
     raise UsageError(f"--load {text}: wanted open, or closed:N with N clients")
 

@@ -57,13 +57,18 @@ def source_of(workload: Workload, *, start_ns: int, seed: int, busy: int, cut: i
     assert_never(kind)
 
 
+MAX_CLIENTS = 100_000
+
+
 class _ClosedLoop:
     def __init__(
         self, workload: Workload, *, start_ns: int, seed: int, busy: int, cut: int
     ) -> None:
         clients = workload.load.clients
-        if not clients or clients < 1:
-            raise UsageError(f"a closed loop needs clients; the workload says {clients}")
+        if not clients or not 1 <= clients <= MAX_CLIENTS:
+            raise UsageError(
+                f"a closed loop needs 1 to {MAX_CLIENTS} clients; the workload says {clients}"
+            )
         self._asks = workload.asks
         self._think_ns = workload.think_ns
         self._rng = np.random.default_rng(seed)

@@ -26,6 +26,11 @@ from rtopt.sim.loading import borrowed_environment
 from rtopt.types import EngineInfo
 
 _NEEDED = ("max_num_seqs", "max_num_batched_tokens", "max_model_len", "enable_prefix_caching")
+_NUMBERS = ("max_num_seqs", "max_num_batched_tokens", "max_model_len")
+_OPTIONAL = ("max_num_active_seqs", "max_num_scheduled_tokens", "long_prefill_token_threshold")
+_SHAPE = ("layers", "num_kv_heads", "head_size")
+_LARGEST = 1 << 24
+"""More blocks, tokens or requests than any engine has, and few enough to be held in memory."""
 _SCHEDULER = (
     "max_num_seqs",
     "max_num_active_seqs",
@@ -39,6 +44,7 @@ _SCHEDULER = (
     "scheduler_reserve_full_isl",
     "watermark",
 )
+_POLICIES = ("fcfs", "priority")
 # MLA blocks are managed like full attention's (vLLM 0.32, single_type_kv_cache_manager.py); only
 # their bytes differ, and bytes do not matter here.
 _FULL = ("FullAttentionSpec", "MLAAttentionSpec")
@@ -90,9 +96,11 @@ def _check(info: EngineInfo) -> None:
             " be set up like the recorded one. Record again with the overlay of this rtopt.",
             missing=tuple(missing),
         )
+    _check_numbers(info)
     unmodelled = {
         "several engines (data parallel)": info.num_engines > 1,
         "pipeline parallelism": int(info.config.get("pipeline_parallel_size") or 1) > 1,
+        "an unknown scheduling policy": info.config.get("policy", "fcfs") not in _POLICIES,
         "speculative decoding": info.config.get("speculative_method") is not None,
     }
     if found := [name for name, is_there in unmodelled.items() if is_there]:
@@ -101,6 +109,29 @@ def _check(info: EngineInfo) -> None:
             " Nothing was predicted.",
             found=tuple(found),
         )
+
+
+def _check_numbers(info: EngineInfo) -> None:
+    """Refuse numbers that no engine has: vLLM would fail on them, or fill the memory."""
+    groups = info.kv["groups"]
+    if not isinstance(groups, list | tuple) or not all(isinstance(g, Mapping) for g in groups):
+        raise EvidenceError("the trace's header has no list of KV cache groups: it is damaged")
+    told: dict[str, Any] = {name: info.config.get(name) for name in (*_NUMBERS, *_OPTIONAL)}
+    told |= {"kv.num_blocks": info.kv["num_blocks"]}
+    for number, group in enumerate(groups):
+        needed = ("block_size", *(("sliding_window",) if group.get("kind") == _SLIDING else ()))
+        told |= {f"kv.groups.{number}.{name}": group.get(name, 0) for name in needed}
+        told |= {f"kv.groups.{number}.{name}": group.get(name) for name in _SHAPE}
+    for name, value in told.items():
+        if value is None:
+            continue
+        lowest = 0 if name in _OPTIONAL else 1
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not is_number or not lowest <= int(value) <= _LARGEST:
+            raise EvidenceError(
+                f"the trace's header says {name}={str(value)[:40]}, wanted a whole number from"
+                f" {lowest} to {_LARGEST}: it is damaged. Nothing was predicted."
+            )
 
 
 @functools.lru_cache(maxsize=4)
@@ -116,7 +147,7 @@ def _resolved(model_config: str) -> Any:
         Path(folder, "config.json").write_text(json.dumps(model))
         try:
             return EngineArgs(model=folder, skip_tokenizer_init=True).create_engine_config()
-        except (ValueError, RuntimeError, OSError, NotImplementedError) as error:
+        except Exception as error:  # transformers raises classes of its own
             kind = ", ".join(model.get("architectures") or ["unknown"])
             raise UnavailableError(
                 f"the installed vLLM cannot configure the recorded model ({kind}): {error}."

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtopt.cost import StepTime
-from rtopt.errors import EvidenceError, KnobError, UnavailableError
+from rtopt.errors import EvidenceError, KnobError, UnavailableError, UsageError
 from rtopt.metrics import measure
 from rtopt.sim import Simulator
 from rtopt.types import Ask, EngineInfo, InFlight, Load, Trace, Workload
@@ -273,11 +273,36 @@ def test_a_header_without_the_kv_cache_is_named(info: EngineInfo) -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "kv", "named"),
+    [
+        ({"max_num_seqs": -1}, {}, "max_num_seqs=-1, wanted a whole number from 1"),
+        ({"max_model_len": "long"}, {}, "max_model_len=long"),
+        ({"max_num_scheduled_tokens": 0.5}, {}, r"max_num_scheduled_tokens=0\.5"),
+        ({}, {"num_blocks": 2**62}, r"kv\.num_blocks=4611686018427387904"),
+        ({}, {"groups": "none"}, "no list of KV cache groups"),
+        ({}, {"groups": [{"kind": "FullAttentionSpec"}]}, r"kv\.groups\.0\.block_size=0"),
+    ],
+)
+def test_a_header_with_numbers_that_no_engine_has_is_refused_before_it_fills_the_memory(
+    info: EngineInfo, config: dict[str, Any], kv: dict[str, Any], named: str
+) -> None:
+    damaged = replace(info, config={**info.config, **config}, kv={**info.kv, **kv})
+    with pytest.raises(EvidenceError, match=named):
+        Simulator(damaged, {}, REAL)
+
+
+def test_a_closed_loop_of_more_clients_than_memory_holds_is_refused(info: EngineInfo) -> None:
+    with pytest.raises(UsageError, match="1 to 100000 clients"):
+        Simulator(info, {}, REAL).run(closed(2**40), 1)
+
+
+@pytest.mark.parametrize(
     ("change", "named"),
     [
         ({"num_engines": 2}, "data parallel"),
         ({"config": {"speculative_method": "ngram"}}, "speculative"),
         ({"config": {"pipeline_parallel_size": 2}}, "pipeline"),
+        ({"config": {"policy": "lottery"}}, "unknown scheduling policy"),
         ({"kv": {"num_blocks": 9, "groups": [{"kind": "MambaSpec", "block_size": 16}]}}, "Mamba"),
     ],
 )
