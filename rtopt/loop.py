@@ -8,6 +8,7 @@ from typing import TypeVar
 from rtopt import apply, attribute, predict, profile
 from rtopt.config import RunConfig
 from rtopt.cost import StepTime
+from rtopt.errors import HeldError
 from rtopt.ledger import Ledger
 from rtopt.metrics import cut
 from rtopt.types import Engine, Lever, Plan, Prediction, Progress, Trace, Value, silent
@@ -51,7 +52,9 @@ def run(
     """
 
     def record() -> Trace:
-        return profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
+        return undisturbed(
+            profile.run(engine, duration_s=config.profile_s, load=config.load, progress=progress)
+        )
 
     progress("loading the engine's own scheduler (about 10 s, once)", None)
     predict.prepare(engine.state().info)
@@ -120,6 +123,21 @@ def _forecast(
 ) -> Prediction:
     """What-ifs on one baseline; the present knobs were already predicted."""
     return predict.by_replay(baseline, set=knobs, step_time=step_time) if knobs else now
+
+
+def undisturbed(trace: Trace) -> Trace:
+    """The trace, unless somebody else moved the engine while it was recorded.
+
+    Raises:
+        HeldError: Somebody did; it says who and what.
+    """
+    if trace.marks:
+        first = trace.marks[0]
+        raise HeldError(
+            f"{first.by} changed the engine to {dict(first.knobs)} during the recording, so it is"
+            " no baseline. We changed nothing."
+        )
+    return trace
 
 
 def _settled(trace: Trace, settle_s: float) -> Trace:

@@ -1,5 +1,6 @@
 """The embedded API: `rtopt.attach(url)` and the five verbs on what it returns."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from rtopt.types import (
     silent,
 )
 
+_log = logging.getLogger("rtopt")
 _SERVER_FILE = "server.json"
 
 
@@ -181,14 +183,15 @@ class Session:
                 confirm=confirm,
                 progress=self._progress,
             )
-        except RtoptError as error:
-            ledger.close(f"ended by an error: {error}")
-            if not (ledger.kept and isinstance(error, EvidenceError)):
-                raise
-        else:
             if isinstance(self.engine, VllmServer):
                 ledger.overlay_cost(self.engine.overlay_cost())
             ledger.close(reason)
+        except RtoptError as error:
+            _close_after(error, ledger)
+            if not ledger.kept:
+                raise
+            if not isinstance(error, EvidenceError):
+                raise type(error)(f"{error} {_kept(ledger)}", **error.facts) from error
         return tuple(ledger.trials)
 
     def close(self) -> None:
@@ -267,6 +270,22 @@ def resume(run: str, *, url: str | None = None, token_file: Path | None = None) 
             return f"{story}\nThe engine now: {_standing(session.state())}."
     except (EngineError, UnavailableError) as error:
         return f"{story}\nThe engine now: unknown ({error})."
+
+
+def _close_after(error: RtoptError, ledger: Ledger) -> None:
+    """Close the run's chain; where that fails too, the first error is the one to tell."""
+    try:
+        ledger.close(f"ended by an error: {error}")
+    except RtoptError as second:
+        _log.warning("the run could not be closed either: %s", second)
+
+
+def _kept(ledger: Ledger) -> str:
+    stands = ", ".join(_knobs(trial.plan.change.knobs) for trial in ledger.kept)
+    return (
+        f"{stands} was kept before that and stands: take it back with"
+        f" `rtopt undo {ledger.run.id}`, or `rtopt restore URL`."
+    )
 
 
 def _standing(state: EngineState) -> str:

@@ -65,12 +65,12 @@ class Hold:
         """A Ctrl-C that came while restoring; it is raised when the restore is done."""
 
     def put(self, arm: Arm) -> None:
-        """Put an arm on the engine, unless it is on already.
+        """Put an arm on the engine, unless it is on already, under our lease in either case.
 
         Raises:
             EngineError: The engine does not have the values that it should have.
         """
-        if arm == self._arm:
+        if arm == self._arm and self._may_be_on:
             return
         change, was_on = self._arms[arm], self._may_be_on
         self._journal.append("intent", self._trial, to=arm, knobs=dict(change.knobs))

@@ -1,5 +1,6 @@
 """Finds the command's file, runs it, and turns an error into one line and an exit code."""
 
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -81,7 +82,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. SIGTERM ends a command as Ctrl-C does: it puts back and cleans up."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         app(prog_name="rtopt")
     except RtoptError as error:

@@ -4,10 +4,11 @@
 """
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtopt.errors import EngineError
+from rtopt.errors import EngineError, RtoptError
 
 if TYPE_CHECKING:
     import httpx
@@ -39,15 +40,18 @@ def connect(
         has_overlay, where = _has_overlay(client), address(client)
     if not has_overlay:
         engine = MetricsEngine(url)
-        engine.state()  # says so when it is no vLLM, or several
+        try:
+            engine.state()  # says so when it is no vLLM, or several
+        except RtoptError:
+            engine.close()
+            raise
         return engine
     token = find_token(url, token_file)
     boots = set()
     for _ in range(_PROBES):
         # A fresh connection each time: a balancer spreads connections, not requests.
-        server = VllmServer(url, token=token, lease_s=lease_s or LEASE_S)
-        boots.add(server.state().boot)
-        server.close()
+        with closing(VllmServer(url, token=token, lease_s=lease_s or LEASE_S)) as server:
+            boots.add(server.state().boot)
     if len(boots) > 1:
         raise EngineError(
             f"{where}: {len(boots)} different engines answered {_PROBES} questions, so this is a"

@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -58,9 +59,18 @@ def open_client(
             limits=_SHARED if keeps_alive else _FRESH,
             follow_redirects=False,
             trust_env=False,
+            verify=_trust(is_encrypted=parts.scheme == "https"),
         )
     except (ValueError, httpx.InvalidURL) as error:
         raise UsageError(f"{_shown(url)}: not a URL ({error}); {_WANTED}") from error
+
+
+@cache
+def _trust(*, is_encrypted: bool) -> ssl.SSLContext:
+    """What is trusted; reading the certificates takes longer than asking a server on loopback."""
+    if is_encrypted:
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not used
 
 
 def _shown(url: str) -> str:

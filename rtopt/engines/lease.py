@@ -36,6 +36,12 @@ class LeaseKeeper:
         if self._failure is not None:
             raise self._failure
 
+    def confirm(self) -> None:
+        """Renew now if there is a lease; raise if it was lost, for example while we were frozen."""
+        self.check()
+        if self._thread is not None:
+            self._renew()
+
     def _run(self) -> None:
         while not self._stop.wait(self._every_s):
             try:

@@ -121,6 +121,7 @@ class VllmServer:
             taken.reason = "interrupted"
             if taken.header is None:
                 raise
+        self._keeper.confirm()
         return taken.trace()
 
     # -- beyond the protocol -----------------------------------------------------------------------

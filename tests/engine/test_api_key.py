@@ -1,6 +1,7 @@
 """A server with an API key: reading needs a token too."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -36,7 +37,8 @@ def test_reads_need_the_token(guarded: VllmProcess) -> None:
 
 
 def test_a_controller_with_the_token_sees_the_knobs(guarded: VllmProcess) -> None:
-    assert connect(guarded.url).state().knobs
+    with closing(connect(guarded.url)) as engine:
+        assert engine.state().knobs
 
 
 def test_a_controller_without_the_token_is_told_so(guarded: VllmProcess, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -38,8 +39,8 @@ def test_a_hook_that_fails_at_start_up_is_logged_once_and_the_server_serves(
 def test_a_server_without_the_overlay_is_recorded_by_its_metrics(
     plain: VllmProcess, tmp_path: Path
 ) -> None:
-    engine = connect(plain.url)
-    assert isinstance(engine, MetricsEngine)
+    with closing(connect(plain.url)) as engine:
+        assert isinstance(engine, MetricsEngine)
     out = tmp_path / "plain.jsonl"
     done = rtopt("profile", plain.url, "-o", str(out), "--duration", "3", "--json")
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rtopt.engines.secret import find_token
 from rtopt.engines.vllm_process import VllmProcess
 from rtopt.engines.vllm_server import VllmServer
 from rtopt.errors import EngineError, HeldError, KnobError, UsageError
+from rtopt.loop import undisturbed
 from rtopt.traffic import LoadProcess
 from rtopt.types import Change
 
@@ -312,3 +314,67 @@ def test_an_exception_in_a_hook_leaves_the_engine_serving(
     wait_until(engine, 4, 2.0)  # and once the hook works again, the lease is honoured
     assert server.log is not None
     assert f"rtopt overlay: {hook} failed (InjectedError)" in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"holder":"\\ud800","lease_s":5,"knobs":{"max_num_active_seqs":8}}',
+        b'{"holder":"' + b"x" * 65 + b'","lease_s":5,"knobs":{"max_num_active_seqs":8}}',
+        b'{"holder":["a"],"lease_s":5,"knobs":{"max_num_active_seqs":8}}',
+        b'{"holder":"t","lease_s":true,"knobs":{"max_num_active_seqs":8}}',
+        b'{"holder":"t","lease_s":5,"knobs":{"\\ud800":8}}',
+        b'{"holder":"t","lease_s":5,"self":1,"knobs":{"max_num_active_seqs":99}}',
+        b"[" * 2000 + b"]" * 2000,
+    ],
+)
+def test_a_hostile_body_is_refused_in_a_few_words(
+    body: bytes, server: VllmProcess, engine: VllmServer
+) -> None:
+    headers = {"x-rtopt-token": find_token(server.url) or ""}
+    answer = httpx.post(f"{server.url}/rtopt/set", content=body, headers=headers)
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert message.isascii()
+    assert len(message) < 300
+    assert engine.state().held is None
+    assert value_of(engine) == 4
+
+
+@pytest.mark.parametrize("args", [{"to": "START"}, {"to": ["start"]}, {"force": "false"}])
+def test_a_restore_that_is_not_understood_restores_nothing(
+    args: dict[str, object], server: VllmProcess, engine: VllmServer
+) -> None:
+    engine.apply(active(8))
+    headers = {"x-rtopt-token": find_token(server.url) or ""}
+    answer = httpx.post(
+        f"{server.url}/rtopt/restore", json={"holder": "t", **args}, headers=headers
+    )
+    assert answer.status_code == 400
+    assert value_of(engine) == 8
+
+
+def test_a_baseline_that_somebody_else_disturbs_is_refused(
+    server: VllmProcess, engine: VllmServer, load: LoadProcess
+) -> None:
+    other = VllmServer(server.url, token=find_token(server.url))
+    mover = threading.Timer(1.5, lambda: other.apply(active(8)))
+    mover.start()
+    trace = engine.record(3.0)
+    mover.join()
+    other.settle(keep=False)
+    other.close()
+    assert [m.by for m in trace.marks][:1] == [other.holder]
+    with pytest.raises(HeldError, match="changed the engine"):
+        undisturbed(trace)
+
+
+def test_a_lease_that_was_lost_while_frozen_is_noticed_at_the_end_of_a_recording(
+    server: VllmProcess, engine: VllmServer
+) -> None:
+    engine.apply(active(8))
+    thief = VllmServer(server.url, token=find_token(server.url))
+    thief.restore_start(force=True)
+    thief.close()
+    with pytest.raises(HeldError):
+        engine.record(0.5)

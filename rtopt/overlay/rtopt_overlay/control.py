@@ -7,6 +7,7 @@ scheduler's own assertions.
 """
 
 import hashlib
+import re
 import secrets
 import threading
 import time
@@ -18,6 +19,9 @@ from .border import failures, guarded, log
 from .effective import effective_config, kv_config, machine, model_card, public_name
 from .knobs import LiveKnob, present_knobs
 from .wire import MAX_LEASE_S, WIRE
+
+_HOLDER = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SHOWN = 60
 
 
 class RefusedError(Exception):
@@ -161,12 +165,19 @@ class Control:
 
     def restore(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return to the snapshot, or with to="start" to the start-up values."""
-        holder = str(args.get("holder") or "")
-        if self._holder not in (None, holder) and not args.get("force"):
+        holder = _holder_of(args)
+        to, force = args.get("to", "snapshot"), args.get("force", False)
+        if to not in ("snapshot", "start") or not isinstance(force, bool):
+            raise RefusedError(
+                "usage",
+                f"to={_shown(to)}, force={_shown(force)}: wanted to=snapshot or start, and"
+                " force=true or false. Nothing was changed.",
+            )
+        if self._holder not in (None, holder) and not force:
             raise RefusedError("held", self._held_by())
-        if args.get("to") == "start":
+        if to == "start":
             self._snapshot = dict(self._start)
-        self._restore("restore", holder or "restore")
+        self._restore("restore", holder)
         return {"values": self._values()}
 
     def expire(self) -> None:
@@ -178,14 +189,13 @@ class Control:
     # -- parts -----------------------------------------------------------------------------------
 
     def _claim(self, args: dict[str, Any]) -> tuple[str, float]:
-        holder = str(args.get("holder") or "")
-        lease_s = args.get("lease_s")
-        if not holder:
-            raise RefusedError("usage", "no holder was named. Nothing was changed.")
-        if not isinstance(lease_s, int | float) or not 0 < lease_s <= MAX_LEASE_S:
+        holder = _holder_of(args)
+        lease_s: Any = args.get("lease_s")
+        is_number = isinstance(lease_s, int | float) and not isinstance(lease_s, bool)
+        if not is_number or not 0 < lease_s <= MAX_LEASE_S:
             raise RefusedError(
                 "usage",
-                f"lease_s={lease_s!r}: must be above 0 and at most {MAX_LEASE_S:g}."
+                f"lease_s={_shown(lease_s)}: must be above 0 and at most {MAX_LEASE_S:g}."
                 " Nothing was changed.",
             )
         if self._holder not in (None, holder):
@@ -198,7 +208,7 @@ class Control:
         return holder, float(lease_s)
 
     def _own(self, args: dict[str, Any]) -> str:
-        holder = str(args.get("holder") or "")
+        holder = _holder_of(args)
         if self._holder is None:
             raise RefusedError(
                 "held", "nothing is on trial: the lease ran out and the snapshot stands"
@@ -218,7 +228,8 @@ class Control:
         if name not in self._knobs:
             known = ", ".join(sorted(self._knobs)) or "none in this engine version"
             raise RefusedError(
-                "knob", f"{name}: unknown knob; this engine has {known}. Nothing was changed."
+                "knob",
+                f"{_shown(name)}: unknown knob; this engine has {known}. Nothing was changed.",
             )
         knob, config = self._knobs[name], self._core.vllm_config
         low, high = knob.floor(config), knob.ceiling(config)
@@ -226,7 +237,7 @@ class Control:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise RefusedError(
                 "knob",
-                f"{name}={value!r}: must be a whole number from {low} to {high}"
+                f"{name}={_shown(value)}: must be a whole number from {low} to {high}"
                 f" (the engine runs with {now}). Nothing was changed.",
             )
 
@@ -280,6 +291,24 @@ class Control:
             return
         message = (0, secrets.randbits(62), "rtopt_expire", ())
         self._core.input_queue.put_nowait((EngineCoreRequestType.UTILITY, message))
+
+
+def _holder_of(args: dict[str, Any]) -> str:
+    """The controller's name: it is shown to others, so it is short and plain."""
+    holder = args.get("holder")
+    if not isinstance(holder, str) or not _HOLDER.fullmatch(holder):
+        raise RefusedError(
+            "usage",
+            f"holder={_shown(holder)}: wanted 1 to 64 letters, digits, dots, dashes or"
+            " underscores. Nothing was changed.",
+        )
+    return holder
+
+
+def _shown(value: object) -> str:
+    """A value as it was given, in ASCII and cut short."""
+    text = ascii(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 def hash_id(salt: bytes, request_id: str) -> str:

@@ -17,7 +17,7 @@ from .border import failures, guarded, guarded_stream
 from .control import hash_id
 from .recorder import HUB
 from .token import matches, read_token
-from .wire import BEAT_S, MAX_RECORD_S, PREFIX, STATUS, TOKEN_HEADER
+from .wire import BEAT_S, MAX_LISTENERS, MAX_RECORD_S, PREFIX, STATUS, TOKEN_HEADER
 
 _POLL_S = 0.05
 _FAILED = JSONResponse(
@@ -90,7 +90,7 @@ class RtoptRoutes:
 
     # -- the engine --------------------------------------------------------------------------------
 
-    async def _call(self, verb: str, **args: Any) -> dict[str, Any]:
+    async def _call(self, verb: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
         if not hasattr(self._client, "call_utility_async"):
             return _error("unavailable", "this front end has no way to call its engine")
         if len(getattr(self._client, "core_engines", [0])) > 1:
@@ -99,7 +99,7 @@ class RtoptRoutes:
                 "this server has several data-parallel engines, which rtopt does not handle yet."
                 " Nothing was changed.",
             )
-        message = json.dumps({"verb": verb, **args})
+        message = json.dumps({**(args or {}), "verb": verb})
         answer: dict[str, Any] = json.loads(
             await self._client.call_utility_async("rtopt_call", message)
         )
@@ -125,12 +125,11 @@ class RtoptRoutes:
         async def answer(request: Request) -> Response:
             try:
                 args = json.loads(await request.body() or b"{}")
-            except ValueError:
+            except (ValueError, RecursionError):
                 args = None
             if not isinstance(args, dict):
                 return _refuse("usage", "the body must be a JSON object. Nothing was changed.")
-            args.pop("verb", None)
-            return _respond(await self._call(verb, **args))
+            return _respond(await self._call(verb, args))
 
         return answer
 
@@ -149,6 +148,11 @@ class RtoptRoutes:
         state = await self._read()
         if "error" in state:
             return _respond(state)
+        if HUB.listeners >= MAX_LISTENERS:
+            return _refuse(
+                "unavailable",
+                f"{HUB.listeners} recordings are open, which is the most at once; end one",
+            )
         if self._info.get("num_api_servers", 1) > 1:
             return _refuse(
                 "unavailable",
@@ -167,7 +171,7 @@ class RtoptRoutes:
         salt = secrets.token_bytes(16)
         lost = 0
         try:
-            asked = await self._call("observe", on=True)
+            asked = await self._call("observe", {"on": True})
             if "error" in asked:
                 yield _line({"kind": "error", **asked["error"]})
                 return
@@ -192,7 +196,7 @@ class RtoptRoutes:
                 if now_ns >= end_ns:
                     break
                 await asyncio.sleep(min(_POLL_S, max(0.0, (end_ns - now_ns) / 1e9)))
-            marks = (await self._call("marks", since_ns=start_ns))["result"]["marks"]
+            marks = (await self._call("marks", {"since_ns": start_ns}))["result"]["marks"]
             ended = await self._in_flight(salt, "end")
             closed = {
                 "kind": "close",
@@ -207,12 +211,12 @@ class RtoptRoutes:
             if HUB.listeners == 0:
                 HUB.lines.clear()
                 # A task of its own: when the client hangs up, awaits in here are cancelled.
-                off = asyncio.ensure_future(self._call("observe", on=False))
+                off = asyncio.ensure_future(self._call("observe", {"on": False}))
                 self._closing.add(off)
                 off.add_done_callback(self._closing.discard)
 
     async def _in_flight(self, salt: bytes, edge: str) -> list[dict[str, Any]]:
-        found = (await self._call("in_flight", salt=salt.hex()))["result"]["requests"]
+        found = (await self._call("in_flight", {"salt": salt.hex()}))["result"]["requests"]
         return [{"kind": "in_flight", "edge": edge, **r} for r in found]
 
 
@@ -233,9 +237,9 @@ def _error(code: str, message: str) -> dict[str, Any]:
 
 
 def _refuse(code: str, message: str) -> Response:
-    return JSONResponse(_error(code, message), STATUS[code])
+    return _respond(_error(code, message))
 
 
 def _respond(answer: dict[str, Any]) -> Response:
     status = STATUS.get(answer["error"]["code"], 503) if "error" in answer else 200
-    return JSONResponse(answer, status)
+    return Response(json.dumps(answer), status, media_type="application/json")

@@ -16,9 +16,9 @@ def read_token() -> str | None:
     if path:
         try:
             return Path(path).read_text(encoding="utf-8").strip() or None
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return None
-    return os.environ.get(TOKEN_ENV) or None
+    return os.environ.get(TOKEN_ENV, "").strip() or None
 
 
 def matches(given: str | None, token: str | None) -> bool:

@@ -11,6 +11,8 @@ TOKEN_FILE_ENV = "RTOPT_TOKEN_FILE"
 MAX_LEASE_S = 60.0
 """A dead controller's change never stays longer than this."""
 MAX_RECORD_S = 3600.0
+MAX_LISTENERS = 16
+"""Recordings open at once; each costs the front end a little."""
 BEAT_S = 0.5
 """A recording stream says something at least this often."""
 

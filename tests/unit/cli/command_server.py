@@ -5,25 +5,33 @@ environment, and the files for the output. It answers with the exit code, or wit
 the signal below 0.
 """
 
+import gc
 import json
 import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from rtopt.cli import main
 from rtopt.cli.commands import COMMANDS
+from rtopt.cli.entry import load
+from rtopt.config import read_config
+from rtopt.engines.client import ask, open_client
+from rtopt.errors import EngineError
+from rtopt.storage import read_trace
+
+ROOT = Path(__file__).parents[3]
 
 LIMIT_S = 60
 
 
 def serve() -> None:
     """Answer until the standard input ends."""
-    for name in COMMANDS:
-        import_module(f"rtopt.cli.{name.replace('-', '_')}")
-    import_module("rtopt.report.page")
+    _warm_up()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -31,6 +39,21 @@ def serve() -> None:
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
+
+
+def _warm_up() -> None:
+    """Load what commands load late, and build what they build once."""
+    commands = [f"cli.{name.replace('-', '_')}" for name in COMMANDS]
+    for name in (*commands, "report.page", "engines.vllm_server", "engines.vllm_metrics"):
+        import_module(f"rtopt.{name}")
+    for name in COMMANDS:
+        load(name)
+    read_config(None, {})
+    for trace in (ROOT / "traces").glob("*.jsonl.gz"):
+        read_trace(trace)
+    with suppress(EngineError), open_client("http://127.0.0.1:9") as client:
+        ask(client, "/")
+    gc.freeze()  # children then share these pages
 
 
 def _run(asked: dict[str, Any]) -> None:

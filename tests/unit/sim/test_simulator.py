@@ -292,8 +292,9 @@ def test_a_header_with_numbers_that_no_engine_has_is_refused_before_it_fills_the
 
 
 def test_a_closed_loop_of_more_clients_than_memory_holds_is_refused(info: EngineInfo) -> None:
+    crowd = replace(closed(4), load=Load(kind="closed", clients=2**40))
     with pytest.raises(UsageError, match="1 to 100000 clients"):
-        Simulator(info, {}, REAL).run(closed(2**40), 1)
+        Simulator(info, {}, REAL).run(crowd, 1)
 
 
 @pytest.mark.parametrize(
