@@ -73,7 +73,7 @@ def test_a_value_outside_floor_and_ceiling_is_refused(engine: VllmServer, value:
 
 
 def test_an_unknown_knob_is_refused_with_the_known_ones(engine: VllmServer) -> None:
-    with pytest.raises(KnobError, match=r"max_num_seqs: unknown knob.*max_num_active_seqs"):
+    with pytest.raises(KnobError, match=r"'max_num_seqs': unknown knob.*max_num_active_seqs"):
         engine.apply(Change(lever="test", knobs={"max_num_seqs": 8}, reason="x"))
 
 
