@@ -58,7 +58,7 @@ def test_predict_and_apply_refuse_without_the_overlay_and_say_how_to_get_it(
     predicted = rtopt("predict", str(out))
     assert predicted.returncode == 6
     assert "overlay" in predicted.stderr
-    assert len(predicted.stderr.strip().splitlines()) == 1
+    assert len([x for x in predicted.stderr.splitlines() if x.startswith("rtopt: ")]) == 1
     applied = rtopt("apply", plain.url, "--lever", "max_num_active_seqs", "--rollback")
     assert applied.returncode == 5
     assert "overlay" in applied.stderr
