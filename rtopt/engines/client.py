@@ -21,7 +21,9 @@ MAX_ANSWER_S: Final = 15.0
 TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 # A balancer spreads connections, not requests.
 _FRESH: Final = httpx.Limits(max_keepalive_connections=0)
-_SHARED: Final = httpx.Limits(max_keepalive_connections=5)
+# vLLM closes an idle connection after 5 s; whoever reuses one at that moment gets an error.
+_KEEP_ALIVE_S: Final = 2.0
+_SHARED: Final = httpx.Limits(max_keepalive_connections=5, keepalive_expiry=_KEEP_ALIVE_S)
 _WANTED: Final = "wanted http://HOST:PORT"
 
 

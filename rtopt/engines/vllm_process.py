@@ -219,7 +219,9 @@ class VllmProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT if out else None,
-                start_new_session=out is not None,
+                # Out of reach of the terminal's Ctrl-C, yet in our session: autogroup scheduling
+                # starves a controller beside an engine in another one (decision 0006).
+                process_group=0 if out else None,
             )
         finally:
             if out:

@@ -15,6 +15,9 @@ from math import sqrt
 
 import httpx
 
+# vLLM closes an idle connection after 5 s; whoever reuses one at that moment gets an error.
+_KEEP_ALIVE_S = 2.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedLoop:
@@ -52,7 +55,11 @@ async def offer(load: ClosedLoop, stop: asyncio.Event) -> Tally:
     """Keep `load.clients` requests in flight until `stop` is set or the time is over."""
     tally = Tally()
     began, cpu = time.monotonic(), _cpu_s()
-    limits = httpx.Limits(max_connections=load.clients, max_keepalive_connections=load.clients)
+    limits = httpx.Limits(
+        max_connections=load.clients,
+        max_keepalive_connections=load.clients,
+        keepalive_expiry=_KEEP_ALIVE_S,
+    )
     timeout = httpx.Timeout(300.0, connect=10.0)
     async with httpx.AsyncClient(
         base_url=load.url, limits=limits, timeout=timeout, trust_env=False

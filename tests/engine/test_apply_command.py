@@ -66,8 +66,7 @@ except RtoptError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
 """
-"""A trial without the loop around it: what is killed here must not first load a scheduler, which
-takes minutes in a process that competes with the engine for two cores."""
+"""A trial without the loop around it: what is killed here need not first load a scheduler."""
 
 
 def start_trial(url: str) -> subprocess.Popen[str]:
