@@ -19,7 +19,7 @@ from .recorder import HUB
 from .token import matches, read_token
 from .wire import BEAT_S, MAX_LISTENERS, MAX_RECORD_S, PREFIX, STATUS, TOKEN_HEADER
 
-_POLL_S = 0.05
+_POLL_S = 0.2
 _FAILED = JSONResponse(
     {"error": {"code": "engine", "message": "the overlay failed; the engine goes on"}}, 503
 )
