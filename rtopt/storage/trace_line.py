@@ -4,9 +4,20 @@ from typing import Any, Final, assert_never
 
 from rtopt.errors import TraceError
 from rtopt.storage.codec import dump, from_json, parse, to_json
-from rtopt.types import SCHEMA, End, Header, InFlight, Mark, Request, Sample, Step
+from rtopt.types import (
+    SCHEMA,
+    DeviceEvent,
+    End,
+    Header,
+    HostEvent,
+    InFlight,
+    Mark,
+    Request,
+    Sample,
+    Step,
+)
 
-Event = Step | Request | InFlight | Mark | Sample
+Event = Step | Request | InFlight | Mark | Sample | DeviceEvent | HostEvent
 """What lies between the header and the end."""
 Line = Header | Event | End
 
@@ -17,6 +28,8 @@ KINDS: Final[dict[str, type[Line]]] = {
     "in_flight": InFlight,
     "mark": Mark,
     "sample": Sample,
+    "device": DeviceEvent,
+    "host": HostEvent,
     "end": End,
 }
 _KIND_OF: Final = {cls: kind for kind, cls in KINDS.items()}
@@ -30,7 +43,7 @@ def kind_of(line: Line) -> str:
 def time_of(event: Event) -> int | None:
     """When it happened; None for a request in flight, which belongs to an edge."""
     match event:
-        case Step() | Mark() | Sample():
+        case Step() | Mark() | Sample() | DeviceEvent() | HostEvent():
             return event.t_ns
         case Request():
             return event.finished_ns

@@ -14,8 +14,10 @@ from rtopt.errors import TraceError
 from rtopt.storage.trace_line import Line, decode, time_of
 from rtopt.types import (
     Clock,
+    DeviceEvent,
     End,
     Header,
+    HostEvent,
     InFlight,
     Mark,
     Request,
@@ -55,6 +57,8 @@ class _Reading:
     in_flight: list[InFlight] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    device: list[DeviceEvent] = field(default_factory=list)
+    host: list[HostEvent] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     last_ns: int | None = None
 
@@ -114,6 +118,10 @@ class _Reading:
                 self.marks.append(line)
             case Sample():
                 self.samples.append(line)
+            case DeviceEvent():
+                self.device.append(line)
+            case HostEvent():
+                self.host.append(line)
             case _:
                 assert_never(line)
         if not isinstance(line, Header | End):
@@ -139,6 +147,8 @@ class _Reading:
             in_flight=tuple(self.in_flight),
             marks=tuple(self.marks),
             samples=tuple(self.samples),
+            device=tuple(self.device),
+            host=tuple(self.host),
             notes=tuple(self.notes),
         )
 

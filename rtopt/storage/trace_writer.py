@@ -145,7 +145,14 @@ def write_trace(trace: Trace, path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES)
     Returns:
         The end as written; it says what did not fit.
     """
-    timed: list[Event] = [*trace.marks, *trace.steps, *trace.requests, *trace.samples]
+    timed: list[Event] = [
+        *trace.marks,
+        *trace.steps,
+        *trace.requests,
+        *trace.samples,
+        *trace.device,
+        *trace.host,
+    ]
     timed.sort(key=lambda event: time_of(event) or 0)
     with TraceWriter(path, trace.header, max_bytes=max_bytes) as writer:
         for item in trace.in_flight:

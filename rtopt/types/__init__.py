@@ -3,6 +3,7 @@
 from rtopt.types.attribution import Attribution, Cause, Evidence, Finding
 from rtopt.types.choice import Choice, Option
 from rtopt.types.engine import Engine, EngineState, Held, Knob
+from rtopt.types.event import DeviceEvent, DeviceWork, HostEvent, HostWork, OpBy
 from rtopt.types.lever import Change, Context, Envelope, Lever, Risk, Scope
 from rtopt.types.machine import Accelerator, Machine
 from rtopt.types.prediction import Deviation, Gap, OddWindow, Prediction
@@ -16,6 +17,7 @@ from rtopt.types.trace import (
     Header,
     InFlight,
     Mark,
+    Plane,
     Request,
     Sample,
     Step,
@@ -49,6 +51,8 @@ __all__ = [
     "Context",
     "Decision",
     "Deviation",
+    "DeviceEvent",
+    "DeviceWork",
     "End",
     "Engine",
     "EngineInfo",
@@ -63,6 +67,8 @@ __all__ = [
     "GuardResult",
     "Header",
     "Held",
+    "HostEvent",
+    "HostWork",
     "InFlight",
     "Interval",
     "Knob",
@@ -72,9 +78,11 @@ __all__ = [
     "Margin",
     "Mark",
     "OddWindow",
+    "OpBy",
     "Option",
     "Origin",
     "Plan",
+    "Plane",
     "Prediction",
     "Progress",
     "Provenance",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rtopt.types.event import DeviceEvent, HostEvent
 from rtopt.types.machine import Machine
 from rtopt.types.value import Value
 from rtopt.types.workload import Load
@@ -15,7 +16,18 @@ from rtopt.types.workload import Load
 SCHEMA = "rtopt.trace/1"
 """Written in the header; a reader refuses a higher number."""
 
-Source = Literal["overlay", "metrics", "replay"]
+Source = Literal[
+    "overlay",
+    "metrics",
+    "replay",
+    "kineto",
+    "chrome",
+    "nsys",
+    "rocpd",
+    "rocprof",
+    "log",
+    "prometheus",
+]
 Edge = Literal["start", "end"]
 
 
@@ -46,6 +58,18 @@ class EngineInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """One source of telemetry, or why there is none."""
+
+    plane: Literal["step", "state", "event"]
+    name: str
+    """For example "kineto", "nvml", "none"."""
+    version: str | None = None
+    reason: str | None = None
+    """Why it gave nothing, or less than it could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """First line of a trace."""
 
@@ -60,6 +84,14 @@ class Header:
     """As the user stated it; absent means unknown, and then arrivals count as open."""
     derived: Mapping[str, str] = field(default_factory=dict)
     """Fields that were worked out, and how."""
+    planes: tuple[Plane, ...] = ()
+    """Sources of telemetry; exactly one of events per process and window."""
+    clock_error_ns: int | None = None
+    """Most by which times of different sources may be apart; absent with one source, or unknown."""
+    prefix_block_tokens: int | None = None
+    """Length of the blocks in `Request.blocks`; absent when prefixes were not captured."""
+    startup: Mapping[str, Value] = field(default_factory=dict)
+    """What the engine's start-up log said, by name of the fact."""
     schema: str = SCHEMA
 
 
@@ -110,6 +142,9 @@ class Request:
     preemptions: int | None = None
     finish: str = "unknown"
     """Why it ended: stop, length, abort, error."""
+    blocks: tuple[int, ...] = ()
+    """Identity of each whole block of the prompt, hashed with a salt of this recording over the
+    block and all before it: equal ids are equal prefixes. Empty: not captured, or too short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +205,8 @@ class Trace:
     in_flight: tuple[InFlight, ...] = ()
     marks: tuple[Mark, ...] = ()
     samples: tuple[Sample, ...] = ()
+    device: tuple[DeviceEvent, ...] = ()
+    host: tuple[HostEvent, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader had to say: a truncated last line, a missing end."""
 

@@ -26,6 +26,8 @@ class Ask:
     output_tokens: int
     cached_tokens: int = 0
     """Prompt tokens that were found in the prefix cache when it was recorded."""
+    blocks: tuple[int, ...] = ()
+    """Identity of each whole block of the prompt: equal ids are equal prefixes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +42,7 @@ class Workload:
     source: str = ""
     """Where it came from, for example "trace" or "azure_2023_conv"."""
     seed: int | None = None
+    block_tokens: int | None = None
+    """Length of the blocks in `Ask.blocks`; absent when prefixes are not known."""
+    missed_frac: float | None = None
+    """Share of the requests that the source did not see whole; absent when it does not tell."""
