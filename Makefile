@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test unit engine lint types contracts static generated clean
+.PHONY: help setup demo test unit engine lint types contracts static generated engine-matrix clean
 
 help:
 	@echo "make demo       a real vLLM gets faster, with the proof in an HTML file (10 minutes, then 6)"
@@ -39,6 +39,10 @@ static: lint types contracts
 generated: setup
 	$(BIN)/python -m rtopt.storage.schema
 	$(BIN)/python -m tools.cli_docs
+
+# By hand: five engines, one after the other; the result is committed.
+engine-matrix: setup
+	$(BIN)/python benchmarks/engine_matrix.py --out benchmarks/results/engine-matrix.json
 
 clean:
 	rm -rf .venv

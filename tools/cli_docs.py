@@ -30,10 +30,18 @@ def page() -> str:
 def section(name: str) -> str:
     """One command: usage, help, and a row for each argument and option."""
     command = load(name)
+    if commands := getattr(command, "commands", {}):
+        parts = "".join(_section(f"{name} {part}", one) for part, one in commands.items())
+        return f"\n## rtopt {name}\n\n{command.help.strip()}\n{parts}"
+    return _section(name, command)
+
+
+def _section(name: str, command: Any) -> str:
     usage = " ".join([f"rtopt {name}", *(_in_usage(p) for p in command.params), _rest(command)])
     rows = "".join(f"| {_names(p)} | {_text(p)} |\n" for p in command.params)
     table = f"\n| | |\n|---|---|\n{rows}" if rows else ""
-    return f"\n## rtopt {name}\n\n```\n{usage.strip()}\n```\n\n{command.help.strip()}\n{table}"
+    level = "##" if " " not in name else "###"
+    return f"\n{level} rtopt {name}\n\n```\n{usage.strip()}\n```\n\n{command.help.strip()}\n{table}"
 
 
 def _rest(command: Any) -> str:

@@ -11,6 +11,8 @@ COMMANDS: dict[str, str] = {
     "restore": "Return a server to its start-up values.",
     "serve": "Start an unmodified vLLM with the overlay on.",
     "overlay-path": "Print the folder that switches the overlay on in someone else's launcher.",
+    "export": "Write a trace in another program's format.",
+    "traffic": "Look at, convert and offer workloads.",
     "doctor": "Say what is installed, what works here, and what would fix the rest.",
 }
 """Command name to the first line of its help; the file is the name with underscores."""

@@ -51,8 +51,10 @@ class LazyGroup(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """Load the file of one command."""
+    """Load the file of one command; a command with commands of its own has them in `GROUP`."""
     module = import_module(f"rtopt.cli.{name.replace('-', '_')}")
+    if (group := getattr(module, "GROUP", None)) is not None:
+        return typer.main.get_command(group)
     app = typer.Typer(add_completion=False)
     app.command(name=name, help=module.run.__doc__, **getattr(module, "SETTINGS", {}))(module.run)
     return typer.main.get_command(app)

@@ -1,4 +1,4 @@
-"""The token that lets this user's controllers change the engines that this user serves."""
+"""Secrets: the token that lets a controller change an engine, and the server's API key."""
 
 import os
 import secrets
@@ -9,6 +9,8 @@ from rtopt.errors import UsageError
 from rtopt.overlay.rtopt_overlay.wire import TOKEN_ENV, TOKEN_FILE_ENV
 from rtopt.storage import state_root
 
+API_KEY_ENV = "RTOPT_API_KEY"
+API_KEY_FILE_ENV = "RTOPT_API_KEY_FILE"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -42,8 +44,20 @@ def find_token(url: str, given: Path | None = None) -> str | None:
     return None
 
 
-def _read(path: Path) -> str:
-    where = f"token file {path.name}"
+def find_api_key() -> str | None:
+    """Key for the OpenAI-compatible API: in RTOPT_API_KEY_FILE's file, else in RTOPT_API_KEY.
+
+    Raises:
+        UsageError: The file cannot be read, or what was given is no key.
+    """
+    if path := os.environ.get(API_KEY_FILE_ENV):
+        return _read(Path(path), "API key file")
+    key = os.environ.get(API_KEY_ENV)
+    return _checked(key, API_KEY_ENV) if key else None
+
+
+def _read(path: Path, what: str = "token file") -> str:
+    where = f"{what} {path.name}"
     try:
         return _checked(path.read_text(encoding="utf-8").strip(), where)
     except OSError as error:

@@ -57,11 +57,7 @@ def serve_environment(token_file: Path | None, *, is_embedded: bool) -> dict[str
         paths.append(str(alias))
         env.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
-    # Naming any plug-in makes the variable an allow-list for every group: keep what is there.
-    plugins = [p for p in env.get("VLLM_PLUGINS", "").split(",") if p]
-    if "VLLM_PLUGINS" not in env:
-        plugins = sorted({e.name for g in _PLUGIN_GROUPS for e in _entry_points(g)})
-    env["VLLM_PLUGINS"] = ",".join(dict.fromkeys([*plugins, "rtopt"]))
+    env["VLLM_PLUGINS"] = plugins_with_ours(env.get("VLLM_PLUGINS"))
     env.setdefault("VLLM_NO_USAGE_STATS", "1")
     env.setdefault("DO_NOT_TRACK", "1")
     if is_embedded:
@@ -69,6 +65,20 @@ def serve_environment(token_file: Path | None, *, is_embedded: bool) -> dict[str
     if token_file is not None:
         env[TOKEN_FILE_ENV] = str(token_file)
     return env
+
+
+def plugins_with_ours(named: str | None) -> str:
+    """Value of VLLM_PLUGINS that adds rtopt and leaves out nothing that is loaded now.
+
+    Args:
+        named: Its value now; None when it is not set, and vLLM loads all that are installed.
+    """
+    # Naming any plug-in makes the variable an allow-list for every group: keep what is there.
+    if named is None:
+        plugins = sorted({e.name for g in _PLUGIN_GROUPS for e in _entry_points(g)})
+    else:
+        plugins = [name for name in named.split(",") if name]
+    return ",".join(dict.fromkeys([*plugins, "rtopt"]))
 
 
 _PLUGIN_GROUPS = (
@@ -158,6 +168,11 @@ def _check_port(port: int, flags: Sequence[str]) -> None:
             ) from error
 
 
+def _is_encrypted(flags: Sequence[str]) -> bool:
+    """Whether the flags make the server speak https."""
+    return any(flag.partition("=")[0] == "--ssl-certfile" for flag in flags)
+
+
 class VllmProcess:
     """One launched server; a context manager that ends exactly what it started."""
 
@@ -186,7 +201,8 @@ class VllmProcess:
         self.log = log
         self._extra_env = dict(extra_env or {})
         self._child: subprocess.Popen[bytes] | None = None
-        self.url = f"http://127.0.0.1:{self.port}"
+        scheme = "https" if _is_encrypted(flags) else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -240,13 +256,19 @@ class VllmProcess:
                 code = self._child.returncode if self._child else None
                 raise EngineError(f"vLLM ended with code {code} while starting.{self._tail()}")
             try:
-                if httpx.get(f"{self.url}/health", timeout=2, trust_env=False).status_code == 200:
+                if self._is_healthy():
                     return
             except httpx.TransportError:
                 pass  # not listening yet
             progress(f"starting vLLM ({waited:.0f} s; usually 30 to 60)", None)
             time.sleep(0.5)
         raise EngineError(f"vLLM was not healthy after {_START_TIMEOUT_S} s.{self._tail()}")
+
+    def _is_healthy(self) -> bool:
+        # Our own child on a port that was free, and no secret is sent: its certificate may be for
+        # the name that its users call it by.
+        url = f"{self.url}/health"
+        return httpx.get(url, timeout=2, trust_env=False, verify=False).status_code == 200
 
     def _tail(self) -> str:
         if self.log is None or not self.log.is_file():

@@ -11,6 +11,7 @@ from rtopt.engines.answers import ERRORS, MALFORMED, info_of, malformed
 from rtopt.engines.client import address, no_answer, open_client
 from rtopt.engines.lease import LeaseKeeper
 from rtopt.engines.stream import Recording
+from rtopt.engines.support import Cards, unsupported
 from rtopt.errors import (
     EngineError,
     GoneError,
@@ -49,8 +50,16 @@ class VllmServer:
         token: str | None = None,
         lease_s: float = LEASE_S,
         holder: str | None = None,
+        cards: Cards = (),
     ) -> None:
         """Talk to the server at `url`; nothing is sent yet.
+
+        Args:
+            url: The server's address.
+            token: What changing needs; None: then nothing can be changed.
+            lease_s: How long a change on trial stands without a renewal.
+            holder: This controller's name, as others are shown it.
+            cards: What /v1/models lists; adapters among it are a reason to change nothing.
 
         Raises:
             UsageError: Not the URL of an HTTP server, or a token that no HTTP header can carry.
@@ -61,7 +70,7 @@ class VllmServer:
         if token is not None:
             self._client.headers[TOKEN_HEADER] = token
         self.holder = holder or f"rtopt-{secrets.token_hex(4)}"
-        self._lease_s = lease_s
+        self._lease_s, self._cards = lease_s, cards
         self._keeper = LeaseKeeper(self._renew, lease_s)
 
     # -- rtopt.types.Engine ----------------------------------------------------------------------
@@ -218,12 +227,16 @@ class VllmServer:
                 " use the same rtopt on both sides"
             )
         try:
+            info = info_of(raw)
             return EngineState(
-                info=info_of(raw),
+                info=info,
                 knobs=tuple(from_json(Knob, k, where="/rtopt/state") for k in raw["knobs"]),
                 boot=raw["boot"],
                 held=from_json(Held, held, where="/rtopt/state") if (held := raw["held"]) else None,
-                read_only=_READ_ONLY if raw["read_only"] else self._lacks_token(),
+                read_only=(
+                    unsupported(info, self._cards)
+                    or (_READ_ONLY if raw["read_only"] else self._lacks_token())
+                ),
                 running=raw["running"],
                 waiting=raw["waiting"],
             )

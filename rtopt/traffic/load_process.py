@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from rtopt.errors import EngineError
-from rtopt.traffic.closed_loop import ClosedLoop, Tally
+from rtopt.traffic.closed_loop import ClosedLoop
+from rtopt.traffic.replay import Replay
+from rtopt.traffic.tally import Tally
 
 _STOP_TIMEOUT_S = 60
 
@@ -17,25 +19,30 @@ _STOP_TIMEOUT_S = 60
 class LoadProcess:
     """Offers load while it is open; `stop` gives the tally."""
 
-    def __init__(self, load: ClosedLoop) -> None:
+    def __init__(self, load: ClosedLoop | Replay) -> None:
         """Prepare; `start` begins to offer."""
         self.load = load
         self._child: subprocess.Popen[str] | None = None
         self.tally: Tally | None = None
 
     def start(self) -> Self:
-        """Begin to offer load; it also ends by itself after `load.duration_s`."""
+        """Begin to offer load; it also ends by itself, after its duration or its last request."""
         command = [sys.executable, "-m", "rtopt.traffic", json.dumps(asdict(self.load))]
         self._child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         )
         return self
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it still offers load, or waits for answers."""
+        return self._child is not None and self._child.poll() is None
+
     def stop(self) -> Tally:
         """Let requests in flight finish, and say what came of all of them.
 
         Raises:
-            EngineError: The generator died; its exit code is named.
+            EngineError: The generator died or refused; its exit code or its reason is named.
         """
         if self.tally is not None:
             return self.tally
@@ -52,7 +59,7 @@ class LoadProcess:
                 f"the load generator did not stop within {_STOP_TIMEOUT_S} s and was ended"
             ) from None
         if self._child.returncode != 0:
-            raise EngineError(f"the load generator ended with code {self._child.returncode}")
+            raise EngineError(f"the load generator {_reason(out, self._child.returncode)}")
         self.tally = Tally(**json.loads(out.splitlines()[-1]))
         return self.tally
 
@@ -70,3 +77,12 @@ class LoadProcess:
         elif self._child is not None and self._child.poll() is None:
             self._child.kill()
             self._child.communicate()
+
+
+def _reason(out: str, code: int) -> str:
+    """Why it ended, from its last line where it gave one."""
+    last = out.splitlines()[-1] if out.strip() else ""
+    try:
+        return f"refused: {json.loads(last)['error']}"
+    except (ValueError, KeyError, TypeError):
+        return f"ended with code {code}"

@@ -46,3 +46,5 @@ class Workload:
     """Length of the blocks in `Ask.blocks`; absent when prefixes are not known."""
     missed_frac: float | None = None
     """Share of the requests that the source did not see whole; absent when it does not tell."""
+    notes: tuple[str, ...] = ()
+    """What a reader or a scaling had to say: lines left out, lengths cut."""

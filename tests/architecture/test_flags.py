@@ -1,5 +1,7 @@
 """The set of commands and flags. Extending it is a decision: settings belong into the TOML file."""
 
+from typing import Any
+
 import pytest
 
 from rtopt.cli.commands import COMMANDS
@@ -14,6 +16,14 @@ RUN_FLAGS = {
     "--objective",
     "--slo",
     "--token-file",
+}
+SCALING = {
+    "--duration",
+    "--max-output",
+    "--max-prompt",
+    "--scale-lengths",
+    "--speed",
+    "--start",
 }
 FLAGS: dict[str, set[str]] = {
     "profile": {
@@ -36,21 +46,52 @@ FLAGS: dict[str, set[str]] = {
     "restore": {"url", "--force", "--token-file"},
     "serve": {"model", "--port"},
     "overlay-path": set(),
-    "doctor": {"url", "--json"},
+    "export": {"trace_file", "--format", "--out", "-o"},
+    "traffic show": {"file", "--json"},
+    "traffic convert": {"file", "out", "--to", *SCALING},
+    "traffic run": {
+        "url",
+        "file",
+        "--answers",
+        "--clients",
+        "--cv",
+        "--goodput",
+        "--json",
+        "--on-off",
+        "--output-tokens",
+        "--prefix-tokens",
+        "--prefixes",
+        "--prompt-tokens",
+        "--rate",
+        "--seed",
+        "--think",
+        *SCALING,
+    },
+    "doctor": {"url", "--json", "--servers"},
 }
 
 
+def commands() -> dict[str, Any]:
+    """Every command that does something, by all its words."""
+    found: dict[str, Any] = {}
+    for name in COMMANDS:
+        command = load(name)
+        parts = getattr(command, "commands", {})
+        found |= {f"{name} {part}": one for part, one in parts.items()} or {name: command}
+    return found
+
+
 def test_the_commands_are_these() -> None:
-    assert set(COMMANDS) == set(FLAGS)
+    assert set(commands()) == set(FLAGS)
 
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_the_flags_are_these(name: str) -> None:
-    params = load(name).params
+    params = commands()[name].params
     found = {word for param in params for word in (*param.opts, *param.secondary_opts)}
     assert found == FLAGS[name]
 
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_every_flag_has_a_line_of_help(name: str) -> None:
-    assert [param.name for param in load(name).params if not param.help] == []
+    assert [param.name for param in commands()[name].params if not param.help] == []

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from rtopt.engines import connect
+from rtopt.engines.client import ask, open_client
 from rtopt.engines.secret import find_token
 from rtopt.engines.vllm_process import VllmProcess
 from rtopt.errors import EngineError
@@ -46,6 +47,15 @@ def test_a_controller_without_the_token_is_told_so(guarded: VllmProcess, tmp_pat
     wrong.write_text("wrong")
     with pytest.raises(EngineError, match="x-rtopt-token header is missing or wrong"):
         connect(guarded.url, token_file=wrong)
+
+
+def test_the_api_key_opens_the_list_of_models(
+    guarded: VllmProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_client(guarded.url) as client:
+        assert ask(client, "/v1/models").status == 401
+        monkeypatch.setenv("RTOPT_API_KEY", KEY)
+        assert ask(client, "/v1/models").status == 200
 
 
 def test_neither_secret_is_in_the_log(guarded: VllmProcess) -> None:

@@ -1,0 +1,1 @@
+"""Public cases with a known answer, run against the product: `python -m tests.cases FILE.jsonl`."""
