@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from rtopt import apply, attribute, loop, predict, profile
 from rtopt.config import RunConfig
 from rtopt.engines import connect
 from rtopt.engines.vllm_server import VllmServer
+from rtopt.engines.window import trial_window
 from rtopt.errors import (
     EngineError,
     EvidenceError,
@@ -174,15 +175,16 @@ class Session:
         ledger = Ledger(self.last_run)
         ledger.open(f"{kind} for {config.objective}", to_json(config))
         try:
-            reason = loop.run(
-                self.engine,
-                config,
-                ledger,
-                levers=levers,
-                only=only,
-                confirm=confirm,
-                progress=self._progress,
-            )
+            with self._no_profiler():
+                reason = loop.run(
+                    self.engine,
+                    config,
+                    ledger,
+                    levers=levers,
+                    only=only,
+                    confirm=confirm,
+                    progress=self._progress,
+                )
             if isinstance(self.engine, VllmServer):
                 ledger.overlay_cost(self.engine.overlay_cost())
             ledger.close(reason)
@@ -193,6 +195,12 @@ class Session:
             if not isinstance(error, EvidenceError):
                 raise type(error)(f"{error} {_kept(ledger)}", **error.facts) from error
         return tuple(ledger.trials)
+
+    def _no_profiler(self) -> AbstractContextManager[None]:
+        """Open only when no profiler of ours runs on the engine, and none starts meanwhile."""
+        if isinstance(self.engine, VllmServer):
+            return trial_window(self.engine.state().boot)
+        return nullcontext()
 
     def close(self) -> None:
         """Stop renewing any lease and close the connection."""

@@ -48,7 +48,7 @@ def event_of(record: Any) -> DeviceEvent | HostEvent | str:
         return str(number)
     try:
         event = reading.read(record)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, OverflowError, TypeError, ValueError):
         return str(number)
     # CUPTI writes 0 where it has no time.
     return event if event.t_ns > 0 and event.dur_ns >= 0 else str(number)

@@ -1,5 +1,6 @@
 """rtopt profile."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rtopt.config import parse_load
 from rtopt.engines import connect
 from rtopt.errors import EngineError, StoppedError
 from rtopt.profile import record_to, summary
+from rtopt.profile.events import events as trace_events
 from rtopt.storage import to_json
 
 
@@ -26,6 +28,10 @@ def run(
     max_mb: Annotated[
         float, typer.Option(help="Most megabytes to write; the rest is counted.")
     ] = 256.0,
+    events: Annotated[
+        int | None,
+        typer.Option(help="Instead: the server's own profiler over so many steps, as files."),
+    ] = None,
     load: LoadText = None,
     token_file: TokenFile = None,
     json: AsJson = False,
@@ -35,6 +41,13 @@ def run(
     With the overlay every step and request; without it the Prometheus metrics once a second.
     Ctrl-C keeps what was recorded.
     """
+    if events is not None:
+        with progress() as said, closing(connect(url, token_file=token_file)) as engine:
+            made = trace_events(engine, url, iterations=events, progress=said)
+        if json:
+            as_json({"plane": to_json(made.plane), "files": [str(file) for file in made.files]})
+        note(made.where)
+        return
     with progress() as said:
         trace = record_to(
             out,

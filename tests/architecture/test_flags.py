@@ -29,6 +29,7 @@ FLAGS: dict[str, set[str]] = {
     "profile": {
         "url",
         "--duration",
+        "--events",
         "--json",
         "--load",
         "--max-mb",
