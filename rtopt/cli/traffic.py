@@ -1,6 +1,5 @@
 """rtopt traffic."""
 
-import os
 import secrets
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from rtopt.cli.options import AsJson, Url
 from rtopt.cli.show import as_json, note, progress, say, table
+from rtopt.engines.secret import find_api_key
 from rtopt.errors import EngineError, StoppedError, UsageError
 from rtopt.traffic import (
     WRITERS,
@@ -142,7 +142,8 @@ def offer(
 ) -> None:
     """Offer a workload file, made-up arrivals, or clients to a server.
 
-    The prefix cache serves nothing from earlier runs. A server's API key is read from VLLM_API_KEY.
+    The prefix cache serves nothing from earlier runs. A server's API key is
+    read from RTOPT_API_KEY_FILE or RTOPT_API_KEY.
     """
     _check_source(ctx, file=file, rate=rate, clients=clients)
     on_s, off_s = parse_on_off(on_off)
@@ -172,7 +173,7 @@ def offer(
         workload = workload_by_arrivals(
             Arrivals(rate_per_s=rate, duration_s=made_s, cv=cv, on_s=on_s, off_s=off_s, **drawn)
         )
-    target = find_target(url, api_key=os.environ.get("VLLM_API_KEY"))
+    target = find_target(url, api_key=find_api_key())
     common: dict[str, Any] = {
         "url": url,
         "model": target.model,

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from rtopt.errors import RtoptError
 from rtopt.traffic.closed_loop import ClosedLoop
+from rtopt.traffic.load_process import API_KEY_ENV
 from rtopt.traffic.offering import offer
 from rtopt.traffic.replay import Replay
 from rtopt.traffic.tally import Tally
@@ -29,7 +30,7 @@ def _main(settings: str) -> int:
     # A collection over everything takes milliseconds, and a deadline may fall into it.
     gc.disable()
     try:
-        tally = asyncio.run(_run(load, os.environ.get("VLLM_API_KEY")))
+        tally = asyncio.run(_run(load, os.environ.get(API_KEY_ENV)))
     except RtoptError as error:
         sys.stdout.write(json.dumps({"error": str(error), "exit_code": error.exit_code}) + "\n")
         return error.exit_code

@@ -1,6 +1,7 @@
 """Runs the bundled load generator in a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,15 +14,17 @@ from rtopt.traffic.closed_loop import ClosedLoop
 from rtopt.traffic.replay import Replay
 from rtopt.traffic.tally import Tally
 
+API_KEY_ENV = "RTOPT_API_KEY"
 _STOP_TIMEOUT_S = 60
 
 
 class LoadProcess:
     """Offers load while it is open; `stop` gives the tally."""
 
-    def __init__(self, load: ClosedLoop | Replay) -> None:
-        """Prepare; `start` begins to offer."""
+    def __init__(self, load: ClosedLoop | Replay, *, api_key: str | None = None) -> None:
+        """Prepare; `start` begins to offer. The key travels in the environment, unseen by ps."""
         self.load = load
+        self._env = {**os.environ, API_KEY_ENV: api_key} if api_key else None
         self._child: subprocess.Popen[str] | None = None
         self.tally: Tally | None = None
 
@@ -29,7 +32,7 @@ class LoadProcess:
         """Begin to offer load; it also ends by itself, after its duration or its last request."""
         command = [sys.executable, "-m", "rtopt.traffic", json.dumps(asdict(self.load))]
         self._child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=self._env
         )
         return self
 

@@ -20,7 +20,9 @@ from rtopt.types import Ask, Progress, Workload, silent
 _LOOK_S = 0.2
 
 
-def run_load(load: ClosedLoop | Replay, *, progress: Progress = silent) -> tuple[Tally, bool]:
+def run_load(
+    load: ClosedLoop | Replay, *, api_key: str | None = None, progress: Progress = silent
+) -> tuple[Tally, bool]:
     """Offer the load to its end; Ctrl-C ends it early and lets requests in flight finish.
 
     Returns:
@@ -29,7 +31,7 @@ def run_load(load: ClosedLoop | Replay, *, progress: Progress = silent) -> tuple
     Raises:
         EngineError: The generator died.
     """
-    process = LoadProcess(load).start()
+    process = LoadProcess(load, api_key=api_key).start()
     began = time.monotonic()
     try:
         while process.is_running:
@@ -53,7 +55,7 @@ def run_workload(
         raise UsageError("the workload holds no request: a longer --duration. Nothing was sent.")
     check_fits(target, workload.asks)
     with _as_file(workload) as path:
-        return run_load(replace(load, file=str(path)), progress=progress)
+        return run_load(replace(load, file=str(path)), api_key=target.api_key, progress=progress)
 
 
 def run_clients(
@@ -77,7 +79,7 @@ def run_clients(
         target,
         [Ask(arrival_ns=0, prompt_tokens=longest, output_tokens=load.output_tokens[1])],
     )
-    return run_load(load, progress=progress)
+    return run_load(load, api_key=target.api_key, progress=progress)
 
 
 @contextmanager

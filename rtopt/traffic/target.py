@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -19,6 +19,8 @@ class Target:
     model: str
     max_tokens: int | None = None
     """Longest prompt and answer together; absent when the server does not say."""
+    api_key: str | None = field(default=None, repr=False)
+    """What the server wants to see before it answers."""
 
 
 def find_target(url: str, *, api_key: str | None = None) -> Target:
@@ -38,10 +40,12 @@ def find_target(url: str, *, api_key: str | None = None) -> Target:
             found = json.loads(answer.read())["data"][0]
             longest = found.get("max_model_len")
             return Target(
-                model=str(found["id"]), max_tokens=longest if type(longest) is int else None
+                model=str(found["id"]),
+                max_tokens=longest if type(longest) is int else None,
+                api_key=api_key,
             )
     except HTTPError as error:
-        hint = "; the key belongs into VLLM_API_KEY" if error.code == 401 else ""
+        hint = "; the key belongs into RTOPT_API_KEY" if error.code == 401 else ""
         raise EngineError(f"{url}: HTTP {error.code} to /v1/models{hint}") from error
     except (URLError, OSError) as error:
         raise GoneError(f"{url}: nobody answers. Nothing was sent.") from error

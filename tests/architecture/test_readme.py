@@ -24,8 +24,12 @@ def called(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"(?<![=/\w-])rtopt ([a-z][a-z-]+)([^#\n)]*)", "\n".join(code))
 
 
-def flags(name: str) -> set[str]:
-    params: list[Any] = load(name).params
+def flags(name: str, rest: str) -> set[str]:
+    """Of the command; where it has commands of its own, of the one that the line goes on with."""
+    command = load(name)
+    parts = getattr(command, "commands", {})
+    chosen = [parts[word] for word in rest.split()[:1] if parts]
+    params: list[Any] = (chosen[0] if chosen else command).params
     return {word for param in params for word in (*param.opts, *param.secondary_opts)}
 
 
@@ -34,7 +38,10 @@ def test_commands_and_flags_that_a_page_names_exist(page: Path) -> None:
     for name, rest in called(page):
         assert name in COMMANDS, name
         ours = rest.partition(" -- ")[0]
-        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", ours)) <= flags(name), (name, ours)
+        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", ours)) <= flags(name, ours), (
+            name,
+            ours,
+        )
 
 
 def test_the_exit_codes_are_those_of_the_errors() -> None:
