@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import secrets
-import subprocess
 import tempfile
 import threading
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import trustme
 
 import rtopt
 from rtopt.backends import machine
@@ -61,13 +61,13 @@ CASES = {
 
 def guard(folder: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     """Flags and environment of a guarded server; this process gets what it needs to enter."""
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    request = (
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=t"
-    )
-    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run(["openssl", *request.split(), *files], check=True, capture_output=True)
-    os.environ["SSL_CERT_FILE"] = str(cert)
+    authority = trustme.CA()
+    made = authority.issue_cert("127.0.0.1")
+    cert, key, trusted = folder / "cert.pem", folder / "key.pem", folder / "authority.pem"
+    made.cert_chain_pems[0].write_to_path(str(cert))
+    made.private_key_pem.write_to_path(str(key))
+    authority.cert_pem.write_to_path(str(trusted))
+    os.environ["SSL_CERT_FILE"] = str(trusted)
     os.environ["RTOPT_API_KEY"] = secrets.token_urlsafe(16)
     flags = ("--ssl-certfile", str(cert), "--ssl-keyfile", str(key))
     return flags, {"VLLM_API_KEY": os.environ["RTOPT_API_KEY"]}

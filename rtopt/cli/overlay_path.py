@@ -1,7 +1,7 @@
 """rtopt overlay-path."""
 
 from rtopt.cli.show import say
-from rtopt.engines.vllm_process import overlay_path
+from rtopt.engines.launch import overlay_path
 
 
 def run() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from rtopt.doctor.check import Check
 from rtopt.engines.embedded import NAME, cache_root
-from rtopt.engines.vllm_process import check_installation, plugins_with_ours
+from rtopt.engines.launch import check_installation, plugins_with_ours
 from rtopt.errors import RtoptError
 
 _AUTOGROUP: Final = Path("/proc/sys/kernel/sched_autogroup_enabled")

@@ -8,8 +8,8 @@ from rtopt.doctor.check import Check
 from rtopt.doctor.planes import PROFILER_FLAG
 from rtopt.engines import connect
 from rtopt.engines.discovery import FoundServer
+from rtopt.engines.launch import plugins_with_ours
 from rtopt.engines.vllm_metrics import MetricsEngine
-from rtopt.engines.vllm_process import plugins_with_ours
 from rtopt.errors import RtoptError, UsageError
 from rtopt.types import EngineState
 

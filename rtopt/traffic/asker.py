@@ -4,8 +4,8 @@ import json
 import time
 
 from rtopt.traffic.answer import Answer
-from rtopt.traffic.answer_reader import WireError
 from rtopt.traffic.client import Client
+from rtopt.traffic.exchange import WireError
 from rtopt.traffic.prompts import Prompts
 from rtopt.types import Ask
 
@@ -71,15 +71,15 @@ class Asker:
             last = now
 
         try:
-            reader = await self._client.post(body, take)
+            exchange = await self._client.post(body, take)
         except (OSError, WireError) as error:
             answer.error = type(error).__name__
             return answer
-        if reader.status != 200:
-            answer.error = f"http_{reader.status}"
+        if exchange.status != 200:
+            answer.error = f"http_{exchange.status}"
         elif not self._stream:
             last = time.monotonic_ns()
-            _count(answer, bytes(reader.body))
+            _count(answer, bytes(exchange.body))
         elif answer.first_ms is None:
             answer.error = answer.error or "no_output"
         if answer.error is None:

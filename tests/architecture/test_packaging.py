@@ -97,7 +97,7 @@ def test_levers_are_imported_from_the_wheel(wheel: ZipFile, tmp_path: Path) -> N
     wheel.extractall(tmp_path)
     code = (
         "import rtopt, rtopt.levers, rtopt.traces; from rtopt.apply import load_levers;"
-        "from rtopt.engines.vllm_process import overlay_path; import sys;"
+        "from rtopt.engines.launch import overlay_path; import sys;"
         "print(rtopt.__file__, rtopt.levers.__file__, overlay_path(), *load_levers(), sep='\\n')"
     )
     # -I would hide PYTHONPATH: the path is set by hand, before the checkout's own finder.

@@ -1,15 +1,14 @@
 """Encrypted servers, API keys and path prefixes: what is trusted, and what is sent where."""
 
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from shutil import which
 
 import pytest
+import trustme
 
 from rtopt.engines.client import ask, open_client
 from rtopt.engines.secret import find_api_key
@@ -60,18 +59,13 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def make_certificate(folder: Path, names: str) -> Path:
-    """A self-signed certificate with its key, in one file."""
-    if which("openssl") is None:
-        pytest.skip("no openssl to make a certificate with")
-    made, key = folder / "made.pem", folder / "key.pem"
-    request = (
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=t"
-    )
-    files = ["-addext", f"subjectAltName={names}", "-keyout", str(key), "-out", str(made)]
-    subprocess.run(["openssl", *request.split(), *files], check=True, capture_output=True)
-    made.write_text(made.read_text() + key.read_text())
-    return made
+def certificate_for(name: str, folder: Path) -> tuple[Path, Path]:
+    """A certificate with its key, and the private authority that signed it."""
+    authority = trustme.CA()
+    made, trusted = folder / "made.pem", folder / "authority.pem"
+    authority.issue_cert(name).private_key_and_cert_chain_pem.write_to_path(str(made))
+    authority.cert_pem.write_to_path(str(trusted))
+    return made, trusted
 
 
 def status(url: str, path: str) -> int:
@@ -79,9 +73,10 @@ def status(url: str, path: str) -> int:
         return ask(client, path).status
 
 
-def test_a_self_signed_certificate_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    made, _ = certificate_for("127.0.0.1", tmp_path)
     with (
-        serving(make_certificate(tmp_path, "IP:127.0.0.1")) as (url, asked),
+        serving(made) as (url, asked),
         pytest.raises(EngineError, match=r"not trusted here .*SSL_CERT_FILE=FILE"),
     ):
         status(url, "/metrics")
@@ -91,18 +86,18 @@ def test_a_self_signed_certificate_is_refused_with_what_to_do(tmp_path: Path) ->
 def test_a_private_authority_is_trusted_by_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificate = make_certificate(tmp_path, "IP:127.0.0.1")
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with serving(certificate) as (url, _):
+    made, authority = certificate_for("127.0.0.1", tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    with serving(made) as (url, _):
         assert status(url, "/metrics") == 200
 
 
 def test_a_certificate_for_another_name_is_refused_although_it_is_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificate = make_certificate(tmp_path, "DNS:elsewhere.example")
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with serving(certificate) as (url, _), pytest.raises(EngineError, match="for another name"):
+    made, authority = certificate_for("elsewhere.example", tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    with serving(made) as (url, _), pytest.raises(EngineError, match="for another name"):
         status(url, "/metrics")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rtopt.engines.vllm_process import overlay_path
+from rtopt.engines.launch import overlay_path
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,12 +1,17 @@
 """Answers are taken apart alike, however the network cut them."""
 
+import h11
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtopt.traffic.answer_reader import AnswerReader, WireError
+from rtopt.traffic.exchange import Exchange, WireError
 
 EVENT_TEXT = st.text(st.characters(codec="ascii", min_codepoint=33), min_size=1, max_size=30)
+
+
+def asked() -> Exchange:
+    return Exchange(h11.Request(method="GET", target="/", headers=[("Host", "t")]), b"")
 
 
 def chunked(events: list[str], sizes: list[int]) -> bytes:
@@ -30,7 +35,7 @@ def test_events_do_not_depend_on_chunks_or_on_how_the_network_cut_them(
     events: list[str], chunk_sizes: list[int], piece_sizes: list[int]
 ) -> None:
     data = chunked(events, chunk_sizes)
-    reader, found = AnswerReader(), []
+    reader, found = asked(), []
     while data:
         size = piece_sizes.pop() if piece_sizes else len(data)
         found += reader.feed(data[:size])
@@ -42,7 +47,7 @@ def test_events_do_not_depend_on_chunks_or_on_how_the_network_cut_them(
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_an_answer_or_an_error_of_the_wire(data: bytes) -> None:
-    reader = AnswerReader()
+    reader = asked()
     try:
         reader.feed(data)
         reader.finish()
@@ -53,7 +58,7 @@ def test_any_bytes_are_an_answer_or_an_error_of_the_wire(data: bytes) -> None:
 
 @given(st.binary(max_size=100))
 def test_any_chunks_are_an_answer_or_an_error_of_the_wire(data: bytes) -> None:
-    reader = AnswerReader()
+    reader = asked()
     head = (
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     )
@@ -66,13 +71,13 @@ def test_any_chunks_are_an_answer_or_an_error_of_the_wire(data: bytes) -> None:
 
 
 def test_the_body_of_an_error_is_kept() -> None:
-    reader = AnswerReader()
+    reader = asked()
     reader.feed(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 5\r\n\r\nwrong")
     assert (reader.status, bytes(reader.body), reader.is_done) == (400, b"wrong", True)
 
 
 def test_a_body_without_a_length_ends_with_the_connection() -> None:
-    reader = AnswerReader()
+    reader = asked()
     reader.feed(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhalf")
     before = reader.is_done
     reader.finish()
@@ -80,7 +85,7 @@ def test_a_body_without_a_length_ends_with_the_connection() -> None:
 
 
 def test_an_answer_that_is_cut_off_is_an_error() -> None:
-    reader = AnswerReader()
+    reader = asked()
     reader.feed(chunked(["a", "b"], [])[:-5])
     with pytest.raises(WireError, match="hung up"):
         reader.finish()
