@@ -1,5 +1,6 @@
-"""One real vLLM for the whole session: a small model on the CPU, unmodified, overlay on."""
+"""Real vLLM servers for the whole session: a small model on the CPU, unmodified, overlay on."""
 
+import json
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ import pytest
 from rtopt.engines.secret import find_token
 from rtopt.engines.vllm_process import VllmProcess
 from rtopt.engines.vllm_server import VllmServer
+from rtopt.profile.events.routes import WANTED
 from rtopt.traffic import ClosedLoop, LoadProcess
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -62,6 +64,29 @@ def server(
         log=log,
         extra_env={"RTOPT_OVERLAY_FAIL": f"@{fail_file}"},
         # The engine spins on every core while it has work; the controllers shall get a word in.
+        prefix=("nice", "-n", "10"),
+    )
+    with process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def api_key() -> str:
+    """The key that `guarded` wants."""
+    return "canary-api-key-5f3a"
+
+
+@pytest.fixture(scope="session")
+def guarded(
+    tmp_path_factory: pytest.TempPathFactory, state_home: Path, api_key: str
+) -> Iterator[VllmProcess]:
+    """A server behind an API key that has a profiler."""
+    folder = tmp_path_factory.mktemp("guarded")
+    profiler = WANTED | {"torch_profiler_dir": str(folder)}
+    process = VllmProcess(
+        flags=("--enforce-eager", "--profiler-config", json.dumps(profiler)),
+        log=folder / "vllm.log",
+        extra_env={"VLLM_API_KEY": api_key},
         prefix=("nice", "-n", "10"),
     )
     with process:

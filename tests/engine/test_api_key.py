@@ -1,6 +1,5 @@
 """A server with an API key: reading needs a token too."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,16 +11,6 @@ from rtopt.engines.client import ask, open_client
 from rtopt.engines.secret import find_token
 from rtopt.engines.vllm_process import VllmProcess
 from rtopt.errors import EngineError
-
-KEY = "canary-api-key-5f3a"
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory, state_home: Path) -> Iterator[VllmProcess]:
-    log = tmp_path_factory.mktemp("guarded") / "vllm.log"
-    process = VllmProcess(flags=("--enforce-eager",), log=log, extra_env={"VLLM_API_KEY": KEY})
-    with process:
-        yield process
 
 
 def test_reads_need_the_token(guarded: VllmProcess) -> None:
@@ -50,18 +39,18 @@ def test_a_controller_without_the_token_is_told_so(guarded: VllmProcess, tmp_pat
 
 
 def test_the_api_key_opens_the_list_of_models(
-    guarded: VllmProcess, monkeypatch: pytest.MonkeyPatch
+    guarded: VllmProcess, api_key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_client(guarded.url) as client:
         assert ask(client, "/v1/models").status == 401
-        monkeypatch.setenv("RTOPT_API_KEY", KEY)
+        monkeypatch.setenv("RTOPT_API_KEY", api_key)
         assert ask(client, "/v1/models").status == 200
 
 
-def test_neither_secret_is_in_the_log(guarded: VllmProcess) -> None:
+def test_neither_secret_is_in_the_log(guarded: VllmProcess, api_key: str) -> None:
     token = find_token(guarded.url)
     assert guarded.log is not None
     text = guarded.log.read_text(encoding="utf-8", errors="replace")
     assert token
     assert token not in text
-    assert KEY not in text
+    assert api_key not in text
